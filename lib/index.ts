@@ -1,7 +1,7 @@
 export type { EventOrder, LatestOrder, StrictOrder } from '../lambdas/runtime/base/order.ts';
 export type { Subscription } from '../lambdas/runtime/events/data-filter.ts';
 export type { EventRef } from '../lambdas/runtime/events/event.ts';
-export { type BridgeTarget, type BrokerOptions, bridgeTo } from './consumer/bridge-target.ts';
+export { type BridgeDestination, type BrokerOptions, bridgeTo } from './consumer/bridge-destination.ts';
 export type { EarlierName } from './consumer/fixed-name.ts';
 export type {
   ConsumerAlias,

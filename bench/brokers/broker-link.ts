@@ -1,4 +1,4 @@
-import type { ForwardTarget } from '../../lambdas/runtime/forward.ts';
+import type { BridgeTarget } from '../../lambdas/runtime/bridge.ts';
 import type { Handler } from '../../lambdas/runtime/index.ts';
 import type { InboxProcessor } from '../../lambdas/runtime/sources.ts';
 import type { NatsAddress } from '../../test/brokers/servers/nats-broker.ts';
@@ -28,7 +28,7 @@ export interface BrokerLink {
     readonly close: Stop;
   }>;
   /** A bridge's target, as docs/queues.md shows it. */
-  readonly target: () => { readonly to: ForwardTarget; readonly close: Stop };
+  readonly target: () => { readonly to: BridgeTarget; readonly close: Stop };
   /** Consumes with the library alone: each message is acknowledged after the call. */
   readonly consume: (arrived: () => void) => Promise<Stop>;
   /** Consumes as docs/sources.md shows. */

@@ -1,4 +1,4 @@
-import { type ForwardTarget, forward } from '../../lambdas/runtime/forward.ts';
+import { type BridgeTarget, bridge } from '../../lambdas/runtime/bridge.ts';
 import { createConsumer, leased } from '../../lambdas/runtime/index.ts';
 import { createInboxProcessor, type InboxProcessor } from '../../lambdas/runtime/sources.ts';
 import { consumerConfig, lambdaContext, memoryTable } from '../../testing/index.ts';
@@ -38,7 +38,7 @@ const task = argument<CourierTask>();
 const config = consumerConfig({ service: 'orders', publishes: 'any', consumer: 'bench' });
 
 /** A target that accepts everything at once. */
-const nothing: ForwardTarget = {
+const nothing: BridgeTarget = {
   name: () => 'nothing',
   limits: { entries: 100, bytes: Number.POSITIVE_INFINITY },
   send: async (entries) => entries.map(() => ({ ok: true, place: {} })),
@@ -74,7 +74,7 @@ async function sendAll(turn: CourierTurn, { tick }: Stopwatch): Promise<void> {
   const link = turn.place && linkTo(turn.place);
   if (task.with === 'mailroom') {
     const { to, close } = link?.target() ?? { to: nothing, close: async () => {} };
-    const handlers = forward({ to, events: [OrderPlaced] });
+    const handlers = bridge({ to, events: [OrderPlaced] });
     const consume = createConsumer({ config, table: memoryTable(), queue: NO_QUEUE, handlers });
     for (const invocation of invocationsOf(orders)) {
       const { batchItemFailures } = await consume(invocation, lambdaContext());

@@ -1,6 +1,6 @@
 import { jetstream } from '@nats-io/jetstream';
 import { connect, headers, type NatsConnection } from '@nats-io/transport-node';
-import { jetStreamTarget } from '../../lambdas/runtime/forward.ts';
+import { jetStreamTarget } from '../../lambdas/runtime/bridge.ts';
 import { consumeJetStream } from '../../lambdas/runtime/sources.ts';
 import { type BrokerLink, type BrokerPlace, CONSUMER, noDeadLetter } from './broker-link.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Kafka, logLevel, type Producer } from 'kafkajs';
-import { kafkaTarget } from '../../lambdas/runtime/forward.ts';
+import { kafkaTarget } from '../../lambdas/runtime/bridge.ts';
 import { kafkaRun } from '../../lambdas/runtime/sources.ts';
 import { type BrokerLink, type BrokerPlace, CONCURRENCY, noDeadLetter } from './broker-link.ts';
 

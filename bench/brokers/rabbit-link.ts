@@ -1,5 +1,5 @@
 import { type ChannelModel, connect } from 'amqplib';
-import { rabbitTarget } from '../../lambdas/runtime/forward.ts';
+import { rabbitTarget } from '../../lambdas/runtime/bridge.ts';
 import { consumeRabbit } from '../../lambdas/runtime/sources.ts';
 import { type BrokerLink, type BrokerPlace, CONCURRENCY, noDeadLetter } from './broker-link.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { forward, type SqsSender, sqsTarget } from '../../lambdas/runtime/forward.ts';
+import { bridge, type SqsSender, sqsTarget } from '../../lambdas/runtime/bridge.ts';
 import {
   type Clock,
   createConsumer,
@@ -81,7 +81,8 @@ export function consumersOf(
           return queue.changeVisibility(receiptHandle, seconds);
         },
       },
-      handlers: variant.handler === 'bridge' ? bridge(aws, variant) : [handlerOf(variant, consumer, faults)],
+      handlers:
+        variant.handler === 'bridge' ? bridgeOf(aws, variant) : [handlerOf(variant, consumer, faults)],
     });
     return {
       send: (body: string): void => {
@@ -116,7 +117,7 @@ function ofRunningConsumer(table: Table, consumer: string): Table {
 }
 
 /** The handlers of a bridge to an SQS queue, whose requests are counted. */
-function bridge(aws: MeteredAws, { order }: ConsumerVariant): readonly Handler[] {
+function bridgeOf(aws: MeteredAws, { order }: ConsumerVariant): readonly Handler[] {
   const client: SqsSender = {
     sendMessageBatch: async ({ Entries }) => {
       aws.book('sqs', 'SendMessageBatch', requestsOf(Entries.map(({ MessageBody }) => MessageBody)));
@@ -124,7 +125,7 @@ function bridge(aws: MeteredAws, { order }: ConsumerVariant): readonly Handler[]
     },
   };
   const to = sqsTarget({ client, queueUrl: `https://sqs/1/partner${order === undefined ? '' : '.fifo'}` });
-  return forward({ to, events: [order === undefined ? OrderPlaced : NumberedOrderPlaced] });
+  return bridge({ to, events: [order === undefined ? OrderPlaced : NumberedOrderPlaced] });
 }
 
 /** A handler that writes one row per event, and fails once first if the workload says so. */

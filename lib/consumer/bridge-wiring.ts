@@ -1,9 +1,9 @@
 import { Annotations } from 'aws-cdk-lib';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { IConstruct } from 'constructs';
-import { FORWARD_TO } from '../../lambdas/runtime/base/forward-address.ts';
+import { BRIDGE_TO } from '../../lambdas/runtime/base/bridge-address.ts';
 import { unless } from '../checks/refusal.ts';
-import type { BridgeTarget } from './bridge-target.ts';
+import type { BridgeDestination } from './bridge-destination.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** Validates the target of a bridge. */
@@ -19,9 +19,9 @@ export function bridgeProblems({ forwardsTo, function: given, functionProps }: I
 }
 
 /** Lets the function of a bridge send to its target, and gives it the address. */
-export function bindBridge(handler: LambdaFunction, target: BridgeTarget | undefined): void {
+export function bindBridge(handler: LambdaFunction, target: BridgeDestination | undefined): void {
   if (target === undefined) return;
-  handler.addEnvironment(FORWARD_TO, target.address);
+  handler.addEnvironment(BRIDGE_TO, target.address);
   target.grant(handler);
 }
 

@@ -9,7 +9,7 @@ import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import type { PassedFunctionProps } from '../functions/function-props.ts';
 import type { ConsumerSlo } from '../mailroom/consumer-interface.ts';
 import type { IMailroom } from '../mailroom/mailroom-base.ts';
-import type { BridgeTarget } from './bridge-target.ts';
+import type { BridgeDestination } from './bridge-destination.ts';
 import type { EarlierName } from './fixed-name.ts';
 
 /** Properties of an `InboxConsumer`. */
@@ -77,12 +77,12 @@ export interface InboxConsumerProps {
    */
   readonly publishes?: readonly EventRef[];
   /**
-   * The target of a bridge: a queue, topic or stream to which its handlers, made by `forward` of `cdk-mailroom/forward`, send. The function
+   * The target of a bridge: a queue, topic or stream to which its handlers, made by `bridge` of `cdk-mailroom/bridge`, send. The function
    * gets the right to send and the address; `describe`, `status` and the web console show the target.
    *
    * @default the consumer is not a bridge
    */
-  readonly forwardsTo?: BridgeTarget;
+  readonly forwardsTo?: BridgeDestination;
   /**
    * Path of the file that exports the `handler` made by `lambdaConsumer`, relative to the folder in which `cdk` runs. The consumer
    * creates the function.

@@ -2,7 +2,7 @@ import { type App, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { BRIDGED } from '../../lambdas/example/events.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { type BridgeTarget, bridgeTo } from '../consumer/bridge-target.ts';
+import { type BridgeDestination, bridgeTo } from '../consumer/bridge-destination.ts';
 import { lambdaEntry } from '../functions/service-function.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
@@ -21,7 +21,7 @@ const BROKERS = {
 
 /** A broker for the bridge, and the handler that sends to it. */
 interface Bridge {
-  readonly target: BridgeTarget;
+  readonly target: BridgeDestination;
   readonly entry: string;
 }
 

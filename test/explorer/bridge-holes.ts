@@ -1,11 +1,11 @@
-import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
 import {
-  type ForwardEntry,
-  type ForwardResult,
-  type ForwardTarget,
+  type BridgedEvent,
+  type BridgeResult,
+  type BridgeTarget,
   isPermanent,
   refused,
-} from '../../lambdas/runtime/forward/forward-target.ts';
+} from '../../lambdas/runtime/bridge/bridge-target.ts';
+import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
 import type { BridgeTamper } from './bridge-scenarios.ts';
 import { OTHER_BRIDGE } from './bridge-target.ts';
 import { lastReadAs } from './order-holes.ts';
@@ -116,7 +116,7 @@ function handling(
   other: (send: () => Promise<unknown>, ctx: LeasedContext) => Promise<unknown>,
 ): BridgeTamper {
   return {
-    tamperForward: (handler): Handler =>
+    tamperBridge: (handler): Handler =>
       handler.kind === 'leased'
         ? {
             ...handler,
@@ -127,20 +127,20 @@ function handling(
 }
 
 /** The answer for an entry that is taken as stored. */
-function taken({ event }: ForwardEntry): ForwardResult {
+function taken({ event }: BridgedEvent): BridgeResult {
   return { ok: true, place: { id: event.eventId } };
 }
 
 /** A bridge that calls its target, or reads its answers, in another way. */
 function sending(
-  other: (to: ForwardTarget, entries: readonly ForwardEntry[]) => ReturnType<ForwardTarget['send']>,
+  other: (to: BridgeTarget, entries: readonly BridgedEvent[]) => ReturnType<BridgeTarget['send']>,
 ): BridgeTamper {
   return { tamperTarget: (to) => ({ ...to, send: (entries) => other(to, entries) }) };
 }
 
 /** Answers for an entry that was refused together with others as it did then. */
-function neverAlone(to: ForwardTarget): ForwardTarget {
-  const refusals = new Map<string, ForwardResult>();
+function neverAlone(to: BridgeTarget): BridgeTarget {
+  const refusals = new Map<string, BridgeResult>();
   return {
     ...to,
     send: async (entries) => {

@@ -1,6 +1,6 @@
 import { strict } from '../../lambdas/runtime/base/order.ts';
+import type { BridgedEvent, BridgeTarget } from '../../lambdas/runtime/bridge/bridge-target.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
-import type { ForwardEntry, ForwardTarget } from '../../lambdas/runtime/forward/forward-target.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Scheduler } from '../../testing/explorer/actor.ts';
@@ -14,10 +14,10 @@ import type { Bounds } from './relay-scenarios.ts';
 
 /** Puts something between the bridge and its ports. */
 export interface BridgeTamper extends Pick<InboxTamper, 'tamperTable'> {
-  /** Replaces the handler, as if `forward` had made it. @default the handler itself */
-  readonly tamperForward?: (handler: Handler) => Handler;
+  /** Replaces the handler, as if `bridge` had made it. @default the handler itself */
+  readonly tamperBridge?: (handler: Handler) => Handler;
   /** Replaces the target. @default the target itself */
-  readonly tamperTarget?: (to: ForwardTarget) => ForwardTarget;
+  readonly tamperTarget?: (to: BridgeTarget) => BridgeTarget;
 }
 
 /** The receives of a message whose predecessor may take its time. */
@@ -96,7 +96,7 @@ export function bridgeScenarios(bounds: Bounds, tamper: BridgeTamper = {}): Scen
 
 function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: BridgeTamper): Scenario {
   const { sent, order, once = false, invocations = 2 } = setting;
-  const { tamperTarget = (to) => to, tamperForward = (handler) => handler, ...tampers } = tamper;
+  const { tamperTarget = (to) => to, tamperBridge = (handler) => handler, ...tampers } = tamper;
   const [first, ...others] = sent;
   return {
     name: `bridge: ${setting.name}`,
@@ -109,7 +109,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: Bridge
       const world = await consumerWorld(scheduler, {
         event: numbered(first),
         others: others.map(numbered),
-        handler: (_parts, actor) => tamperForward(bridgeTo(target, setting, actor, tamperTarget)),
+        handler: (_parts, actor) => tamperBridge(bridgeTo(target, setting, actor, tamperTarget)),
         ...(order && {
           maxReceiveCount: RECEIVES,
           config: { order: strict(order), maxReceives: RECEIVES, ...(once && { maxAttempts: 1 }) },
@@ -132,7 +132,7 @@ function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: Bridge
 }
 
 /** The messages at the target whose bodies were changed on the way. @param details - the envelopes in the queue, as text */
-function changed({ event, body, headers }: ForwardEntry, details: readonly string[]): string | undefined {
+function changed({ event, body, headers }: BridgedEvent, details: readonly string[]): string | undefined {
   const { eventId, sequence } = event;
   if (!details.includes(body)) return `The target took a body of number ${sequence} that was not sent`;
   return headers.eventId === eventId && JSON.parse(body).eventId === eventId
@@ -151,7 +151,7 @@ function contradiction(
     const { status, reason, result } = rowOf(world, id);
     if (status === 'PROCESSED' && !taken.has(id))
       return `Number ${number} is PROCESSED, but the target has not taken it`;
-    if (reason === 'FORWARD_REJECTED' && taken.has(id))
+    if (reason === 'BRIDGE_REJECTED' && taken.has(id))
       return `Number ${number} is rejected as refused, but the target took it`;
     if (status === 'PROCESSED' && JSON.parse(String(result ?? '{}')).place?.id !== id)
       return `Number ${number} has no receipt, or that of another event`;

@@ -1,12 +1,12 @@
-import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
-import { forwardBy } from '../../lambdas/runtime/forward/forward.ts';
+import { bridgeBy } from '../../lambdas/runtime/bridge/bridge.ts';
 import {
+  type BridgedEvent,
+  type BridgeResult,
+  type BridgeTarget,
   bridgedId,
-  type ForwardEntry,
-  type ForwardResult,
-  type ForwardTarget,
   refused,
-} from '../../lambdas/runtime/forward/forward-target.ts';
+} from '../../lambdas/runtime/bridge/bridge-target.ts';
+import type { Handler, LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import type { CallFault } from '../../testing/explorer/call-outcomes.ts';
 import { Numbered } from './order-scenarios.ts';
@@ -31,7 +31,7 @@ export interface MemoryTarget {
   /** The ids of the events that it has stored for the bridge, in the order of their first arrival. */
   readonly taken: ReadonlySet<string>;
   /** Stores entries, or refuses them. */
-  take(entries: readonly ForwardEntry[]): readonly ForwardResult[];
+  take(entries: readonly BridgedEvent[]): readonly BridgeResult[];
 }
 
 const BUSY = refused('unavailable', 'BUSY', 'it has too many calls');
@@ -41,21 +41,21 @@ const INVALID = refused('invalid', 'BAD_BODY', 'it does not match the schema');
 /** Creates a target. @param check - receives each entry that it stores */
 export function memoryTarget(
   { refuses, refusesAll = false, deduplicates = false }: TargetOptions,
-  check: (entry: ForwardEntry) => void,
+  check: (entry: BridgedEvent) => void,
 ): MemoryTarget {
   const taken = new Set<string>();
   const ids = new Set<string>();
-  const isDuplicate = (entry: ForwardEntry) => {
+  const isDuplicate = (entry: BridgedEvent) => {
     const id = bridgedId(entry);
     const isKnown = ids.has(id) || id === bridgedId({ ...entry, bridge: OTHER_BRIDGE });
     ids.add(id);
     return deduplicates && isKnown;
   };
-  const isRefused = ({ event }: ForwardEntry) => event.sequence === refuses;
+  const isRefused = ({ event }: BridgedEvent) => event.sequence === refuses;
   return {
     taken,
     take: (entries) =>
-      entries.map((entry): ForwardResult => {
+      entries.map((entry): BridgeResult => {
         if (refusesAll ? entries.some(isRefused) : isRefused(entry)) return INVALID;
         if (isDuplicate(entry)) return { ok: true, place: { id: entry.event.eventId }, duplicate: true };
         check(entry);
@@ -73,9 +73,9 @@ export function bridgeTo(
   target: MemoryTarget,
   { entriesMax = 10 }: TargetOptions,
   { call, clock }: Pick<Actor, 'call' | 'clock'>,
-  tamper: (to: ForwardTarget) => ForwardTarget,
+  tamper: (to: BridgeTarget) => BridgeTarget,
 ): Handler {
-  const to: ForwardTarget = {
+  const to: BridgeTarget = {
     name: () => 'topic things',
     limits: { entries: entriesMax, bytes: 262_144 },
     cloudEventsPrefix: 'ce_',
@@ -90,7 +90,7 @@ export function bridgeTo(
       return results;
     },
   };
-  const [handler] = forwardBy(clock, { to: tamper(to), events: [Numbered] });
+  const [handler] = bridgeBy(clock, { to: tamper(to), events: [Numbered] });
   if (handler?.kind !== 'leased') throw new Error('A bridge has one leased handler');
   return {
     ...handler,
@@ -105,9 +105,9 @@ export function bridgeTo(
 /** A call in which the target does not take one entry for now; it takes the others. */
 function exceptOne(
   target: MemoryTarget,
-  entries: readonly ForwardEntry[],
-  busy: ForwardEntry,
-): CallFault<readonly ForwardResult[]> {
+  entries: readonly BridgedEvent[],
+  busy: BridgedEvent,
+): CallFault<readonly BridgeResult[]> {
   return {
     label: `the target is busy at ${busy.event.sequence}`,
     perform: async () => {

@@ -12,7 +12,7 @@ import { strict } from '../../lambdas/runtime/base/order.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import {
-  type BridgeTarget,
+  type BridgeDestination,
   bridgeTo,
   InboxConsumer,
   type InboxConsumerProps,
@@ -31,7 +31,7 @@ const Placed = defineEvent({
 
 /** A stack with a bridge, and the variables, the rights and the entry in the directory of its function. */
 function bridge(
-  targetOf: (stack: Stack) => BridgeTarget,
+  targetOf: (stack: Stack) => BridgeDestination,
   propsOf: (stack: Stack) => Partial<InboxConsumerProps> = () => ({}),
 ) {
   const stack = new Stack(testApp(), 'Test');
@@ -67,7 +67,7 @@ function bridge(
 }
 
 describe('a bridge may send to its target, and knows its address:', () => {
-  test.each<[string, (stack: Stack) => BridgeTarget, string, RegExp]>([
+  test.each<[string, (stack: Stack) => BridgeDestination, string, RegExp]>([
     [
       'a queue',
       (stack) => bridgeTo.queue(new Queue(stack, 'Partner')),
@@ -88,7 +88,7 @@ describe('a bridge may send to its target, and knows its address:', () => {
     ],
   ])('%s', (_, targetOf, action, entry) => {
     const { variables, policy, entries, warnings } = bridge(targetOf);
-    expect(JSON.stringify(variables.MAILROOM_FORWARD_TO)).toMatch(
+    expect(JSON.stringify(variables.MAILROOM_BRIDGE_TO)).toMatch(
       /^\{("Ref":"Partner|"Fn::GetAtt":\["Partner\w+","Arn"\])/,
     );
     expect(policy).toContain(`"${action}"`);
@@ -101,7 +101,7 @@ describe('a bridge may send to its target, and knows its address:', () => {
     const { variables, entries } = bridge((stack) =>
       bridgeTo.stream(Stream.fromStreamArn(stack, 'Partner', arn)),
     );
-    expect(variables.MAILROOM_FORWARD_TO).toBe(arn);
+    expect(variables.MAILROOM_BRIDGE_TO).toBe(arn);
     expect(entries).toContain('"name":"stream partner"');
   });
 
@@ -126,8 +126,8 @@ describe('a bridge may send to its target, and knows its address:', () => {
       (stack) => ({ functionProps: { vpc: stack.node.findChild('Vpc') as Vpc } }),
     );
     expect(variables).toMatchObject({
-      MAILROOM_FORWARD_TO: 'b1:9098,b2:9098',
-      MAILROOM_FORWARD_SECRET: { Ref: expect.stringMatching(/^Secret/) },
+      MAILROOM_BRIDGE_TO: 'b1:9098,b2:9098',
+      MAILROOM_BRIDGE_SECRET: { Ref: expect.stringMatching(/^Secret/) },
     });
     expect(policy).toContain('secretsmanager:GetSecretValue');
     expect(policy).toContain('kafka-cluster:WriteData');

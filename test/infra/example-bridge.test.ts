@@ -28,7 +28,7 @@ describe('the bridge of the order system', () => {
     ]);
     const functions = Object.values(resources(template, 'AWS::Lambda::Function'));
     expect(functions.flatMap(({ Properties }) => Properties.Environment?.Variables ?? [])).toContainEqual(
-      expect.objectContaining({ MAILROOM_CONSUMER: 'bridge', MAILROOM_FORWARD_TO: '127.0.0.1:9092' }),
+      expect.objectContaining({ MAILROOM_CONSUMER: 'bridge', MAILROOM_BRIDGE_TO: '127.0.0.1:9092' }),
     );
     expect(Object.keys(template.findOutputs('*'))).toEqual(
       expect.arrayContaining(['BridgeQueueUrl', 'BridgeDlqUrl']),

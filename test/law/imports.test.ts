@@ -32,7 +32,7 @@ const RUNTIME = [
   'consume',
   'sources/sqs',
   'operations',
-  'forward',
+  'bridge',
   'sources',
   'postgres',
 ];
@@ -54,7 +54,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/relay': upTo('outbox'),
   'lambdas/runtime/consume': upTo('inbox'),
   'lambdas/runtime/operations': upTo('consume'),
-  'lambdas/runtime/forward': upTo('operations'),
+  'lambdas/runtime/bridge': upTo('operations'),
   'lambdas/runtime/sources/sqs': upTo('consume'),
   'lambdas/runtime/sources': upTo('consume'),
   'lambdas/runtime/postgres': [...upTo('sources/sqs'), 'lambdas/runtime/sources'],

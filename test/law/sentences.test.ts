@@ -44,8 +44,8 @@ const ALLOWED: Readonly<Record<string, readonly (readonly [code: string, why: st
   ],
   'lambdas/runtime/base/errors.ts': [['.replace(', DISPLAY]], // the masks of a fingerprint
   'lambdas/runtime/consume/outage.ts': [['/^KMS [\\w ]*error:/', NO_CODE]],
-  'lambdas/runtime/forward/forward.ts': [['message.slice(0, 300).replace(', DISPLAY]],
-  'lambdas/runtime/forward/rabbit-target.ts': [
+  'lambdas/runtime/bridge/bridge.ts': [['message.slice(0, 300).replace(', DISPLAY]],
+  'lambdas/runtime/bridge/rabbit-target.ts': [
     ['/ACCESS[-_]REFUSED|ConnectionOpenOk; got <ConnectionClose/', NO_CODE],
     ['/size/', NO_CODE],
   ],

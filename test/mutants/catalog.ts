@@ -1,7 +1,7 @@
+import { bridgeMutants } from './bridge.ts';
 import { consumeMessagesMutants } from './consume-messages.ts';
 import { consumeRunsMutants } from './consume-runs.ts';
 import { deadLettersMutants } from './dead-letters.ts';
-import { forwardMutants } from './forward.ts';
 import type { Mutant } from './mutant.ts';
 import { operationsMutants } from './operations.ts';
 import { orderMutants } from './order.ts';
@@ -22,7 +22,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...consumeMessagesMutants,
   ...consumeRunsMutants,
   ...orderMutants,
-  ...forwardMutants,
+  ...bridgeMutants,
   ...sourceMutants,
   ...operationsMutants,
   ...deadLettersMutants,

@@ -9,7 +9,7 @@ export const ENTRIES = [
   'cdk-mailroom',
   'cdk-mailroom/runtime',
   'cdk-mailroom/http',
-  'cdk-mailroom/forward',
+  'cdk-mailroom/bridge',
   'cdk-mailroom/sources',
   'cdk-mailroom/postgres',
   'cdk-mailroom/internals',
@@ -59,7 +59,7 @@ export async function evaluate(app: string, code: string, ...flags: readonly str
 
 /** Everything that a producer and its test import. */
 const PRODUCER = `
-import { forward, kafkaTarget } from 'cdk-mailroom/forward';
+import { bridge, kafkaTarget } from 'cdk-mailroom/bridge';
 import { createOncePerKey } from 'cdk-mailroom/http';
 import { createRelayStream } from 'cdk-mailroom/internals';
 import { nodePostgres, postgresPool } from 'cdk-mailroom/postgres';
@@ -73,7 +73,7 @@ export const wrong: number = defineEvent;
 // @ts-expect-error the same of the HTTP idempotency, although Powertools is not installed
 export const wrongOncePerKey: number = createOncePerKey;
 // @ts-expect-error the same of a bridge, although the package of its target is not installed
-export const wrongBridge: number = [forward, kafkaTarget];
+export const wrongBridge: number = [bridge, kafkaTarget];
 // @ts-expect-error the same of a source
 export const wrongSource: number = kafkaRun;
 // @ts-expect-error the same of PostgreSQL

@@ -202,7 +202,7 @@ describe('Powertools Idempotency', () => {
 describe('the clients of a bridge', () => {
   const CLIENT = /^(?:kafkajs|@nats-io\/[\w-]+|amqplib|@aws-sdk\/client-(?:sns|kinesis))$/;
 
-  test('are loaded by no entry, because a bridge passes its own; cdk-mailroom/forward loads nothing of AWS', async () => {
+  test('are loaded by no entry, because a bridge passes its own; cdk-mailroom/bridge loads nothing of AWS', async () => {
     for (const entry of ENTRIES) {
       const packages = await reachedPackages(tarball, entry);
       expect(
@@ -210,7 +210,7 @@ describe('the clients of a bridge', () => {
         entry,
       ).toEqual([]);
     }
-    expect(await reachedPackages(tarball, 'cdk-mailroom/forward')).toEqual([]);
+    expect(await reachedPackages(tarball, 'cdk-mailroom/bridge')).toEqual([]);
   });
 });
 

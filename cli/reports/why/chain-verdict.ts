@@ -1,4 +1,4 @@
-import { receiptText } from '../../../lambdas/runtime/base/forward-receipt.ts';
+import { receiptText } from '../../../lambdas/runtime/base/bridge-receipt.ts';
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';

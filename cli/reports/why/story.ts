@@ -1,4 +1,4 @@
-import { receiptText } from '../../../lambdas/runtime/base/forward-receipt.ts';
+import { receiptText } from '../../../lambdas/runtime/base/bridge-receipt.ts';
 import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';

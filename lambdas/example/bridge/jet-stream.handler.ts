@@ -1,12 +1,12 @@
 import { jetstream } from '@nats-io/jetstream';
 import { connect, headers } from '@nats-io/transport-node';
-import { forward, jetStreamTarget } from '../../runtime/forward.ts';
+import { bridge, jetStreamTarget } from '../../runtime/bridge.ts';
 import { lambdaConsumer } from '../../runtime/index.ts';
 import { BRIDGED } from '../events.ts';
 
 /** The consumer `bridge`, to NATS JetStream. */
 export const handler = lambdaConsumer(
-  forward({
+  bridge({
     to: jetStreamTarget({
       connect: (servers) => connect({ servers }),
       jetstream,

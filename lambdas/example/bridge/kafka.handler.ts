@@ -1,11 +1,11 @@
 import { Kafka } from 'kafkajs';
-import { forward, kafkaTarget } from '../../runtime/forward.ts';
+import { bridge, kafkaTarget } from '../../runtime/bridge.ts';
 import { lambdaConsumer } from '../../runtime/index.ts';
 import { BRIDGED } from '../events.ts';
 
 /** The consumer `bridge`, to Kafka. */
 export const handler = lambdaConsumer(
-  forward({
+  bridge({
     to: kafkaTarget({ client: (brokers) => new Kafka({ clientId: 'orders', brokers }), topic: 'orders' }),
     events: BRIDGED,
   }),

@@ -1,6 +1,6 @@
+import { receiptWarning } from '../base/bridge-receipt.ts';
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
-import { receiptWarning } from '../base/forward-receipt.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';

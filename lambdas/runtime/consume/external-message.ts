@@ -9,7 +9,7 @@ import { formOf } from './message-form.ts';
 const ID_VALUE_MAX = 2_048;
 
 /** The members of an EventBridge event that an external event is read from. */
-interface BridgedEvent {
+interface BridgedContent {
   readonly source: string;
   readonly 'detail-type': string;
   readonly detail: unknown;
@@ -179,7 +179,7 @@ function encodedTwice(text: string): unknown {
   }
 }
 
-function isBridged(content: ExternalFields): content is ExternalFields & BridgedEvent {
+function isBridged(content: ExternalFields): content is ExternalFields & BridgedContent {
   return (
     typeof content.source === 'string' && typeof content['detail-type'] === 'string' && 'detail' in content
   );

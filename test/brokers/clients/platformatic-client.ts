@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import type { KafkaClient, KafkaProduced } from '../../../lambdas/runtime/forward.ts';
+import type { KafkaClient, KafkaProduced } from '../../../lambdas/runtime/bridge.ts';
 import { filledOnce } from '../servers/broker-files.ts';
 
 const run = promisify(execFile);

@@ -30,13 +30,13 @@ const table = dynamoTable({ client, tableName });
 
 /** Calls a bridge with one message, to a target of docs/queues.md. */
 const BRIDGE = `
-import { forward } from 'cdk-mailroom/forward';
+import { bridge } from 'cdk-mailroom/bridge';
 import { lambdaConsumer } from 'cdk-mailroom/runtime';
 import { OrderPlaced } from './src/events';
 import * as targets from './src/targets';
 
 const { TARGET = '', RECORD = '', MAILROOM_CONSUMER: name } = process.env;
-const handler = lambdaConsumer(forward({ to: targets[TARGET as keyof typeof targets], events: [OrderPlaced] }));
+const handler = lambdaConsumer(bridge({ to: targets[TARGET as keyof typeof targets], events: [OrderPlaced] }));
 const context = { awsRequestId: 'request', functionName: name, getRemainingTimeInMillis: () => 60_000 };
 console.log(JSON.stringify(await handler({ Records: [JSON.parse(RECORD)] }, context as never)));
 process.exit();
@@ -223,7 +223,7 @@ describe('docs/queues.md', () => {
     try {
       const nats = await natsClient(broker.address);
       await nats.createStream({ name: 'ORDERS', subjects: ['orders.>'] });
-      const sent = await forwarded('nats', { MAILROOM_FORWARD_TO: addressOf(broker.address) });
+      const sent = await forwarded('nats', { MAILROOM_BRIDGE_TO: addressOf(broker.address) });
       expect(bodiesOf(await nats.arrived('ORDERS'))).toEqual([sent]);
       await nats.close();
     } finally {
@@ -237,7 +237,7 @@ describe('docs/queues.md', () => {
     try {
       const rabbit = await rabbitClient(broker);
       await rabbit.createQueue('orders');
-      const sent = await forwarded('rabbit', { MAILROOM_FORWARD_TO: broker.url });
+      const sent = await forwarded('rabbit', { MAILROOM_BRIDGE_TO: broker.url });
       expect(bodiesOf(await rabbit.arrived('orders'))).toEqual([sent]);
       await rabbit.close();
     } finally {
@@ -253,7 +253,7 @@ describe('docs/queues.md', () => {
         const kafka = await kafkaClient(broker);
         await kafka.createTopic('orders');
         await app.change('src/targets.ts', (text) => text.replace(', ssl: true', ''));
-        const sent = await forwarded('kafka', { MAILROOM_FORWARD_TO: broker.address });
+        const sent = await forwarded('kafka', { MAILROOM_BRIDGE_TO: broker.address });
         expect(bodiesOf(await kafka.arrived('orders'))).toEqual([sent]);
         await kafka.close();
       } finally {
@@ -265,8 +265,8 @@ describe('docs/queues.md', () => {
   test('the targets of SNS and Kinesis store the event', async () => {
     const { sns, kinesis } = awsClients(endpoint);
     const { TopicArn = '' } = await sns.createTopic({ Name: 'documented' });
-    await forwarded('topic', { MAILROOM_FORWARD_TO: TopicArn });
+    await forwarded('topic', { MAILROOM_BRIDGE_TO: TopicArn });
     await kinesis.createStream({ StreamName: 'documented', ShardCount: 1 });
-    await forwarded('stream', { MAILROOM_FORWARD_TO: 'documented' });
+    await forwarded('stream', { MAILROOM_BRIDGE_TO: 'documented' });
   });
 });

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type ForwardTarget, forward } from '../../../lambdas/runtime/forward.ts';
+import { type BridgeTarget, bridge } from '../../../lambdas/runtime/bridge.ts';
 import { createConsumer, dynamoTable, systemClock } from '../../../lambdas/runtime/index.ts';
 import { lambdaContext, memoryTelemetry } from '../../../testing/index.ts';
 import { dynamoClient } from '../../support/aws.ts';
@@ -14,7 +14,7 @@ const { endpoint, tableName, place, record, laterMs = 0, isKilled = false } = in
 const clock = { ...systemClock, now: () => Date.now() + laterMs };
 
 /** Dies between the answer of the target and the write of the row. */
-function killedAfterSend(target: ForwardTarget): ForwardTarget {
+function killedAfterSend(target: BridgeTarget): BridgeTarget {
   return {
     ...target,
     send: async (entries) => {
@@ -31,7 +31,7 @@ const consume = createConsumer({
   config: { ...bridgeConfig, tableName },
   table: dynamoTable({ client: dynamoClient(endpoint), tableName }),
   queue: { changeVisibility: async () => {} },
-  handlers: forward({ to: isKilled ? killedAfterSend(target) : target, events: [ParcelPacked] }),
+  handlers: bridge({ to: isKilled ? killedAfterSend(target) : target, events: [ParcelPacked] }),
   clock,
   telemetry: memoryTelemetry(),
 });

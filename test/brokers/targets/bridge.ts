@@ -1,7 +1,7 @@
 import { z } from 'zod/mini';
 import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
+import { type BridgeTarget, bridge } from '../../../lambdas/runtime/bridge.ts';
 import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
-import { type ForwardTarget, forward } from '../../../lambdas/runtime/forward.ts';
 import { createConsumer, createOutbox } from '../../../lambdas/runtime/index.ts';
 import { INBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import { asRow, type InboxRow } from '../../../lambdas/runtime/store/rows.ts';
@@ -71,7 +71,7 @@ export const bridgeConfig = consumerConfig({
  * @param consumer - its name
  */
 export function bridgeTo(
-  to: ForwardTarget,
+  to: BridgeTarget,
   timeoutMs = 10_000,
   now = Date.now(),
   consumer = bridgeConfig.consumer,
@@ -84,7 +84,7 @@ export function bridgeTo(
   bus.routeTo(queue);
   const relay = memoryRelay({ table, bus, clock, telemetry });
   const outbox = createOutbox({ config: bridgeConfig, table, clock, telemetry });
-  const handlers = forward({ to, events: [ParcelPacked], timeoutMs });
+  const handlers = bridge({ to, events: [ParcelPacked], timeoutMs });
   const config = { ...bridgeConfig, consumer };
   const consume = createConsumer({ config, table, queue, clock, telemetry, handlers });
 

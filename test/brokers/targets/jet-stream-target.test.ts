@@ -1,7 +1,7 @@
 import { DiscardPolicy, jetstream } from '@nats-io/jetstream';
 import { connect, headers } from '@nats-io/transport-node';
 import { expect, inject, test } from 'vitest';
-import { jetStreamTarget } from '../../../lambdas/runtime/forward.ts';
+import { jetStreamTarget } from '../../../lambdas/runtime/bridge.ts';
 import { natsClient } from '../clients/nats-client.ts';
 import { startJetStreamPlaces } from '../places/jet-stream-places.ts';
 import { MESSAGE_MAX_BYTES } from '../places/places.ts';
@@ -20,9 +20,9 @@ describeTarget(
     start: () => startJetStreamPlaces(debian?.natsServer ?? '', 'nats-target'),
     timesAfterCrash: 1,
     errors: {
-      missing: /FORWARD_FAILED.*no stream/,
-      denied: /FORWARD_FAILED.*authorization/i,
-      tooLarge: /FORWARD_REJECTED.*(size|payload)/i,
+      missing: /BRIDGE_FAILED.*no stream/,
+      denied: /BRIDGE_FAILED.*authorization/i,
+      tooLarge: /BRIDGE_REJECTED.*(size|payload)/i,
     },
   },
   (broker) => {
@@ -35,7 +35,7 @@ describeTarget(
         const sent = await bridge.publish(10);
         const failures = await bridge.deliver();
         expect(failures).toHaveLength(6);
-        for (const failure of failures) expect(failure).toMatch(/FORWARD_FAILED.*maximum messages exceeded/);
+        for (const failure of failures) expect(failure).toMatch(/BRIDGE_FAILED.*maximum messages exceeded/);
         await client.manager.streams.update('full', { max_msgs: 100 });
         await bridge.settle();
         const arrived = (await client.arrived('full')).map(countedAt);
@@ -85,7 +85,7 @@ describeTarget(
         await bridge.publish(2, { filling: 'healthy' });
         await bridge.publish(1, { filling });
         await bridge.publish(2, { filling: 'Größe' });
-        expect(await bridge.deliver()).toEqual([expect.stringMatching(/^FORWARD_REJECTED.*its subject/)]);
+        expect(await bridge.deliver()).toEqual([expect.stringMatching(/^BRIDGE_REJECTED.*its subject/)]);
         expect(
           bridge
             .rows()
@@ -121,12 +121,12 @@ describeTarget(
         return error;
       };
       expect(await sent('current.packed')).toBe('none');
-      expect(await sent('nowhere')).toMatch(/FORWARD_FAILED.*no stream stores/);
-      expect(await sent('current.packed', '', 'wrong')).toMatch(/FORWARD_FAILED.*Correct the credentials/);
+      expect(await sent('nowhere')).toMatch(/BRIDGE_FAILED.*no stream stores/);
+      expect(await sent('current.packed', '', 'wrong')).toMatch(/BRIDGE_FAILED.*Correct the credentials/);
       const large = 'x'.repeat(MESSAGE_MAX_BYTES);
-      expect(await sent('current.packed', large)).toMatch(/FORWARD_REJECTED.*message size/);
+      expect(await sent('current.packed', large)).toMatch(/BRIDGE_REJECTED.*message size/);
       const tooLarge = 'x'.repeat(PAYLOAD_MAX_BYTES);
-      expect(await sent('current.packed', tooLarge)).toMatch(/FORWARD_REJECTED.*max_payload/);
+      expect(await sent('current.packed', tooLarge)).toMatch(/BRIDGE_REJECTED.*max_payload/);
     });
   },
 );

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { Kafka, logLevel } from 'kafkajs';
 import { expect, inject, test } from 'vitest';
-import { kafkaTarget } from '../../../lambdas/runtime/forward.ts';
+import { kafkaTarget } from '../../../lambdas/runtime/bridge.ts';
 import { eventually } from '../../local/support/eventually.ts';
 import { kafkaClient } from '../clients/kafka-client.ts';
 import { startKafkaPlaces } from '../places/kafka-places.ts';
@@ -20,9 +20,9 @@ describeTarget(
     start: () => startKafkaPlaces(jars ?? '', 'kafka-target'),
     timesAfterCrash: 2,
     errors: {
-      missing: /FORWARD_FAILED.*UNKNOWN_TOPIC_OR_PARTITION/,
-      denied: /FORWARD_FAILED.*[Aa]uthentication.*Correct the credentials/,
-      tooLarge: /FORWARD_REJECTED.*MESSAGE_TOO_LARGE/,
+      missing: /BRIDGE_FAILED.*UNKNOWN_TOPIC_OR_PARTITION/,
+      denied: /BRIDGE_FAILED.*[Aa]uthentication.*Correct the credentials/,
+      tooLarge: /BRIDGE_REJECTED.*MESSAGE_TOO_LARGE/,
     },
   },
   (broker) => {

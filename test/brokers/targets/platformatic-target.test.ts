@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { kafkaTarget } from '../../../lambdas/runtime/forward.ts';
-import { forwardEntry } from '../../contract/forward-contract.ts';
+import { kafkaTarget } from '../../../lambdas/runtime/bridge.ts';
+import { bridgedEvent } from '../../contract/bridge-contract.ts';
 import { eventually } from '../../local/support/eventually.ts';
 import {
   platformaticClient,
@@ -49,7 +49,7 @@ describe.skipIf(jars === undefined || reason !== undefined)(
     test('stores what 30 concurrent calls have confirmed', async () => {
       await broker.create('concurrent');
       const target = targetOf('concurrent');
-      const entries = Array.from({ length: 30 }, (_, n) => forwardEntry({ aggregateId: `order-${n % 7}` }));
+      const entries = Array.from({ length: 30 }, (_, n) => bridgedEvent({ aggregateId: `order-${n % 7}` }));
       const results = (await Promise.all(entries.map((entry) => target.send([entry])))).flat();
       expect(results.filter(({ ok }) => ok)).toHaveLength(30);
       const bodies = (await broker.arrived('concurrent')).map(({ body }) => body);
@@ -60,7 +60,7 @@ describe.skipIf(jars === undefined || reason !== undefined)(
     test('waits until a missing topic is created', async () => {
       const bridge = bridgeTo(targetOf('later'));
       const sent = await bridge.publish(3);
-      expect((await bridge.deliver()).join('\n')).toMatch(/FORWARD_FAILED.*Unknown topic/);
+      expect((await bridge.deliver()).join('\n')).toMatch(/BRIDGE_FAILED.*Unknown topic/);
       await broker.create('later');
       await bridge.settle();
       const arrived = (await broker.arrived('later')).map(countedAt);
@@ -70,8 +70,8 @@ describe.skipIf(jars === undefined || reason !== undefined)(
     test('refuses an event that is too large, and delivers its neighbors', async () => {
       await broker.create('large');
       const target = targetOf('large');
-      const entries = Array.from({ length: 8 }, (_, n) => forwardEntry({ aggregateId: `order-${n}` }));
-      const large = forwardEntry({ aggregateId: 'large' }, JSON.stringify('x'.repeat(MESSAGE_MAX_BYTES)));
+      const entries = Array.from({ length: 8 }, (_, n) => bridgedEvent({ aggregateId: `order-${n}` }));
+      const large = bridgedEvent({ aggregateId: 'large' }, JSON.stringify('x'.repeat(MESSAGE_MAX_BYTES)));
       expect(await target.send([large])).toMatchObject([{ refusal: 'too-large' }]);
       let open = [...entries.slice(0, 4), large, ...entries.slice(4)];
       await eventually(async () => {

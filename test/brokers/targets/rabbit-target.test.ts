@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Options } from 'amqplib';
 import { expect, inject, test } from 'vitest';
-import { forwardEntry } from '../../contract/forward-contract.ts';
+import { bridgedEvent } from '../../contract/bridge-contract.ts';
 import { type RabbitPlaces, startRabbitPlaces } from '../places/rabbit-places.ts';
 import { report } from '../receipts.ts';
 import { bridgeTo, countedAt } from './bridge.ts';
@@ -23,9 +23,9 @@ describeTarget(
     start,
     timesAfterCrash: 2,
     errors: {
-      missing: /FORWARD_FAILED.*NOT_FOUND/,
-      denied: /FORWARD_FAILED.*ACCESS[-_]REFUSED/,
-      tooLarge: /FORWARD_REJECTED.*size/,
+      missing: /BRIDGE_FAILED.*NOT_FOUND/,
+      denied: /BRIDGE_FAILED.*ACCESS[-_]REFUSED/,
+      tooLarge: /BRIDGE_REJECTED.*size/,
     },
   },
   (broker) => {
@@ -36,7 +36,7 @@ describeTarget(
         await createQueue('full', FULL);
         const bridge = bridgeTo(targetOf(broker().placeOf('full')));
         const sent = await bridge.publish(10);
-        expect((await bridge.deliver()).join('\n')).toContain('FORWARD_FAILED');
+        expect((await bridge.deliver()).join('\n')).toContain('BRIDGE_FAILED');
         const kept = await arrived('full');
         while (bridge.bodies().length > 0) {
           await bridge.deliver();
@@ -65,7 +65,7 @@ describeTarget(
 
     test('a virtual host that does not exist is denied', async () => {
       const target = targetOf({ kind: 'rabbit', url: `${broker().url}/other`, exchange: 'x' });
-      expect(await target.send([forwardEntry()])).toMatchObject([{ ok: false, refusal: 'denied' }]);
+      expect(await target.send([bridgedEvent()])).toMatchObject([{ ok: false, refusal: 'denied' }]);
     });
 
     test('waits while the disk of the broker is full', async (context) => {
@@ -76,7 +76,7 @@ describeTarget(
         await broker().fillDisk();
         const failures = await bridge.deliver();
         expect(failures).toHaveLength(3);
-        for (const failure of failures) expect(failure).toMatch(/FORWARD_FAILED.*TIMEOUT/);
+        for (const failure of failures) expect(failure).toMatch(/BRIDGE_FAILED.*TIMEOUT/);
         await broker().freeDisk();
         await bridge.settle();
         const scenario = { broker: 'RabbitMQ', scenario: 'disk full' };
@@ -91,7 +91,7 @@ describeTarget(
         const bridge = bridgeTo(targetOf(broker().placeOf('unbound')));
         const sent = await bridge.publish(2);
         for (const failure of await bridge.deliver())
-          expect(failure).toMatch(/FORWARD_FAILED.*no queue is bound/);
+          expect(failure).toMatch(/BRIDGE_FAILED.*no queue is bound/);
         await createQueue('unbound');
         await bridge.settle();
         const scenario = { broker: 'RabbitMQ', scenario: 'no queue bound' };

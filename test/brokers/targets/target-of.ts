@@ -3,14 +3,14 @@ import { connect as connectNats, headers } from '@nats-io/transport-node';
 import { connect as connectRabbit } from 'amqplib';
 import { Kafka, logLevel } from 'kafkajs';
 import {
-  type ForwardTarget,
+  type BridgeTarget,
   jetStreamTarget,
   kafkaTarget,
   kinesisTarget,
   rabbitTarget,
   snsTarget,
   sqsTarget,
-} from '../../../lambdas/runtime/forward.ts';
+} from '../../../lambdas/runtime/bridge.ts';
 import type { NatsAddress } from '../servers/nats-broker.ts';
 import { awsClients } from './aws-clients.ts';
 
@@ -29,7 +29,7 @@ export type TargetPlace =
   | { readonly kind: 'kinesis'; readonly endpoint: string; readonly streamName: string };
 
 /** The target of a bridge, with the clients that the documentation names. */
-export function targetOf(place: TargetPlace): ForwardTarget {
+export function targetOf(place: TargetPlace): BridgeTarget {
   switch (place.kind) {
     case 'kafka': {
       const sasl = place.user && ({ mechanism: 'plain', ...place.user } as const);

@@ -48,7 +48,7 @@ export function describeTarget<P extends Places>(
       const sent = await bridge.publish(EVENTS, { aggregates: 10 });
       await bridge.deliver();
       await broker.stop();
-      expect((await bridge.deliver()).join('\n')).toContain('FORWARD_FAILED');
+      expect((await bridge.deliver()).join('\n')).toContain('BRIDGE_FAILED');
       await broker.start();
       const delivering = bridge.deliver();
       await broker.kill();
@@ -107,7 +107,7 @@ export function describeTarget<P extends Places>(
       );
       expect(receipt).toMatchObject({ sent: 4, distinct: 4, lost: 0 });
       expect(bridge.rows().filter(({ status }) => status === 'REJECTED')).toMatchObject([
-        { reason: 'FORWARD_REJECTED' },
+        { reason: 'BRIDGE_REJECTED' },
       ]);
     });
 

@@ -15,7 +15,7 @@ const PARTS: readonly (readonly [CrashTrace['part'], string, string])[] = [
     'At the consumer',
     'The handler charges a card with `ctx.once`, then commits the payment. The last case has a transactional handler.',
   ],
-  ['bridge', 'At a bridge', 'The handler, made by `forward`, sends the event to a target.'],
+  ['bridge', 'At a bridge', 'The handler, made by `bridge`, sends the event to a target.'],
   [
     'broken',
     'The counterexample',

@@ -1,7 +1,7 @@
 import { Kinesis } from '@aws-sdk/client-kinesis';
 import { SNS } from '@aws-sdk/client-sns';
 import { SQS } from '@aws-sdk/client-sqs';
-import { forward, kinesisTarget, snsTarget, sqsTarget } from '../../../lambdas/runtime/forward.ts';
+import { bridge, kinesisTarget, snsTarget, sqsTarget } from '../../../lambdas/runtime/bridge.ts';
 import { clientSettings, lambdaConsumer } from '../../../lambdas/runtime/index.ts';
 import { Booked } from './booked.ts';
 
@@ -14,4 +14,4 @@ const targets = {
 
 const to = targets[process.env.BRIDGE as keyof typeof targets]();
 
-export const handler = lambdaConsumer(forward({ to, events: [Booked] }));
+export const handler = lambdaConsumer(bridge({ to, events: [Booked] }));

@@ -143,7 +143,7 @@ test('an event above the limit of one target is rejected there, and reaches the 
   await eventually(async () => {
     expect(await rowOf('to-topic', eventId)).toMatchObject({
       status: 'REJECTED',
-      reason: 'FORWARD_REJECTED',
+      reason: 'BRIDGE_REJECTED',
     });
   });
   await processed([eventId], ['to-queue', 'to-stream']);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type ForwardResult, forward } from '../../../lambdas/runtime/forward.ts';
+import { type BridgeResult, bridge } from '../../../lambdas/runtime/bridge.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
@@ -9,13 +9,13 @@ import { commit } from './support/why-rig.ts';
 const forwardsTo = { kind: 'Kafka', name: 'topic orders' };
 
 /** A Mailroom whose only consumer is a bridge, with an event that it has received. */
-async function bridged(result: ForwardResult, order?: string) {
+async function bridged(result: BridgeResult, order?: string) {
   const to = {
     name: () => forwardsTo.name,
     limits: { entries: 1, bytes: 10_000 },
     send: async () => [result],
   };
-  const mailroom = mailroomInMemory(forward({ to, events: [ThingHappened] }));
+  const mailroom = mailroomInMemory(bridge({ to, events: [ThingHappened] }));
   const eventId = await commit(mailroom);
   await mailroom.publish();
   await mailroom.drain();
@@ -41,7 +41,7 @@ test('why names the target that refused an event, and its reason', async () => {
 });
 
 test('describe and status show the target of a bridge, and nothing for another consumer', async () => {
-  const result: ForwardResult = { ok: true, place: {} };
+  const result: BridgeResult = { ok: true, place: {} };
   const { run } = await bridged(result, 'strict:block');
   expect((await run('describe', 'worker')).out).toMatch(
     /forwards to +topic orders \(Kafka\), an aggregate's events in order/,

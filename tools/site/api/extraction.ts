@@ -22,9 +22,9 @@ export const ENTRIES = {
     specifier: 'cdk-mailroom/http',
     purpose: 'HTTP requests that can be sent again, for Lambda functions and services.',
   },
-  forward: {
-    types: 'lambdas/runtime/forward.d.ts',
-    specifier: 'cdk-mailroom/forward',
+  bridge: {
+    types: 'lambdas/runtime/bridge.d.ts',
+    specifier: 'cdk-mailroom/bridge',
     purpose: 'Bridges: consumers that send their events to a queue, topic or stream of another system.',
   },
   sources: {

@@ -9,13 +9,13 @@ import type {
   RabbitConnection,
   SnsPublisher,
   SqsSender,
-} from '../../lambdas/runtime/forward.ts';
-import type { Arrived, ForwardFault } from './forward-contract.ts';
+} from '../../lambdas/runtime/bridge.ts';
+import type { Arrived, BridgeFault } from './bridge-contract.ts';
 
 /** The other side of a target in memory. */
 export interface Broker {
   readonly messages: Arrived[];
-  fault: ForwardFault | undefined;
+  fault: BridgeFault | undefined;
   /** The number of connections that were opened. */
   connections: number;
 }

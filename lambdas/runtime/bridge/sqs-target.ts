@@ -1,6 +1,6 @@
-import { forwardAddress } from '../base/forward-address.ts';
+import { bridgeAddress } from '../base/bridge-address.ts';
 import { type BatchAnswer, batchResults, bodyAndAttributes, fifoFields, sendBatchOf } from './aws-answers.ts';
-import type { ForwardTarget } from './forward-target.ts';
+import type { BridgeTarget } from './bridge-target.ts';
 
 /** The part of the client `SQS` of `@aws-sdk/client-sqs` that {@link sqsTarget} uses. */
 export interface SqsSender {
@@ -29,8 +29,8 @@ const LIMITS = { entries: 10, bytes: 1024 * 1024 };
 export function sqsTarget(target: {
   readonly client: SqsSender;
   readonly queueUrl?: string | undefined;
-}): ForwardTarget {
-  const url = () => forwardAddress(target.queueUrl, 'queueUrl');
+}): BridgeTarget {
+  const url = () => bridgeAddress(target.queueUrl, 'queueUrl');
   return {
     name: () => `queue ${url().split('/').at(-1)}`,
     limits: LIMITS,

@@ -1,6 +1,6 @@
-import { forwardAddress } from '../base/forward-address.ts';
+import { bridgeAddress } from '../base/bridge-address.ts';
 import { type BatchAnswer, batchResults, bodyAndAttributes, fifoFields, sendBatchOf } from './aws-answers.ts';
-import type { ForwardTarget } from './forward-target.ts';
+import type { BridgeTarget } from './bridge-target.ts';
 
 /** The part of the client `SNS` of `@aws-sdk/client-sns` that {@link snsTarget} uses. */
 export interface SnsPublisher {
@@ -29,8 +29,8 @@ const LIMITS = { entries: 10, bytes: 256 * 1024 };
 export function snsTarget(target: {
   readonly client: SnsPublisher;
   readonly topicArn?: string | undefined;
-}): ForwardTarget {
-  const arn = () => forwardAddress(target.topicArn, 'topicArn');
+}): BridgeTarget {
+  const arn = () => bridgeAddress(target.topicArn, 'topicArn');
   return {
     name: () => `topic ${arn().split(':').at(-1)}`,
     limits: LIMITS,

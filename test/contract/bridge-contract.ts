@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import {
+  type BridgedEvent,
+  type BridgeTarget,
   bridgedId,
-  type ForwardEntry,
-  type ForwardTarget,
-} from '../../lambdas/runtime/forward/forward-target.ts';
+} from '../../lambdas/runtime/bridge/bridge-target.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { eventually } from '../local/support/eventually.ts';
 import { type Case, type Differences, describeCases, type Subject } from './cases.ts';
@@ -19,22 +19,22 @@ export interface Arrived {
 }
 
 /** A failure that a target's other side can be put into. */
-export type ForwardFault = 'missing' | 'denied' | 'away' | 'silent';
+export type BridgeFault = 'missing' | 'denied' | 'away' | 'silent';
 
 /** A target and its other side. */
-export interface ForwardSubject {
-  readonly target: ForwardTarget;
+export interface BridgeSubject {
+  readonly target: BridgeTarget;
   /** Everything that has arrived, oldest first. */
   arrived(): Promise<readonly Arrived[]>;
   /** Breaks the other side, or repairs it. */
-  fault(fault: ForwardFault | undefined): Promise<void>;
+  fault(fault: BridgeFault | undefined): Promise<void>;
 }
 
 /** Text that parsing would change, outside of ASCII and with what headers cannot hold. */
 const DATA = '{"cents": 12345678901234567890, "name": "Zoë \\u2028 \\"x\\"" , "n":1.0}';
 
 /** An entry with its own envelope. */
-export function forwardEntry(change: Partial<ForwardEntry['event']> = {}, data = DATA): ForwardEntry {
+export function bridgedEvent(change: Partial<BridgedEvent['event']> = {}, data = DATA): BridgedEvent {
   const event = {
     eventId: mintEventId(Date.now(), 1),
     type: 'OrderPlaced',
@@ -53,11 +53,11 @@ export function forwardEntry(change: Partial<ForwardEntry['event']> = {}, data =
   return { event, body, headers, bridge: 'to-partner' };
 }
 
-async function sent(target: ForwardTarget, ...entries: readonly ForwardEntry[]) {
+async function sent(target: BridgeTarget, ...entries: readonly BridgedEvent[]) {
   return target.send(entries);
 }
 
-async function arrivedAs(subject: ForwardSubject, entries: readonly ForwardEntry[]): Promise<Arrived[]> {
+async function arrivedAs(subject: BridgeSubject, entries: readonly BridgedEvent[]): Promise<Arrived[]> {
   return eventually(async () => {
     const all = await subject.arrived();
     const found = entries.map(({ body }) => all.find((one) => one.body === body));
@@ -67,9 +67,9 @@ async function arrivedAs(subject: ForwardSubject, entries: readonly ForwardEntry
 }
 
 /** A fault is answered by a refusal that can pass; once it is repaired, the same target delivers. */
-function passing(fault: ForwardFault, refusal: string): Case<ForwardSubject>[1] {
+function passing(fault: BridgeFault, refusal: string): Case<BridgeSubject>[1] {
   return async (subject) => {
-    const entries = [forwardEntry(), forwardEntry()];
+    const entries = [bridgedEvent(), bridgedEvent()];
     await subject.fault(fault);
     const refused = await subject.target.send(entries).finally(() => subject.fault(undefined));
     expect(refused).toMatchObject([
@@ -81,11 +81,11 @@ function passing(fault: ForwardFault, refusal: string): Case<ForwardSubject>[1] 
   };
 }
 
-const cases: readonly Case<ForwardSubject>[] = [
+const cases: readonly Case<BridgeSubject>[] = [
   [
     'the envelope arrives byte for byte, with its headers, under its aggregate and its event id',
     async (subject) => {
-      const entry = forwardEntry({ aggregateId: 'order-7' });
+      const entry = bridgedEvent({ aggregateId: 'order-7' });
       const [result] = await sent(subject.target, entry);
       expect(result).toEqual({ ok: true, place: expect.any(Object) });
       expect(Object.values(result?.ok ? result.place : {})).not.toEqual([]);
@@ -100,7 +100,7 @@ const cases: readonly Case<ForwardSubject>[] = [
   [
     'each entry of a batch has its own result, in their order',
     async (subject) => {
-      const entries = [1, 2, 3, 4].map((n) => forwardEntry({ aggregateId: `order-${n}` }));
+      const entries = [1, 2, 3, 4].map((n) => bridgedEvent({ aggregateId: `order-${n}` }));
       const results = await sent(subject.target, ...entries);
       expect(results).toHaveLength(4);
       const places = results.map((result) => JSON.stringify(result.ok && result.place));
@@ -112,7 +112,7 @@ const cases: readonly Case<ForwardSubject>[] = [
   [
     'an event of two bridges arrives from each, also at a target that drops the duplicates of one',
     async (subject) => {
-      const [one, other] = [forwardEntry(), forwardEntry()];
+      const [one, other] = [bridgedEvent(), bridgedEvent()];
       const entries = ['a', 'b', 'a'].map((bridge) => ({ ...one, bridge }));
       for (const entry of entries) expect(await sent(subject.target, entry)).toMatchObject([{ ok: true }]);
       await sent(subject.target, other);
@@ -125,7 +125,7 @@ const cases: readonly Case<ForwardSubject>[] = [
   [
     'an aggregate id of any form is sent',
     async (subject) => {
-      const entries = ['ä ö', 'x'.repeat(300)].map((aggregateId) => forwardEntry({ aggregateId }));
+      const entries = ['ä ö', 'x'.repeat(300)].map((aggregateId) => bridgedEvent({ aggregateId }));
       expect(await sent(subject.target, ...entries)).toMatchObject([{ ok: true }, { ok: true }]);
       await arrivedAs(subject, entries);
     },
@@ -136,7 +136,7 @@ const cases: readonly Case<ForwardSubject>[] = [
   [
     'after a call without an answer, a reset opens another connection',
     async (subject) => {
-      const entry = forwardEntry();
+      const entry = bridgedEvent();
       await subject.fault('silent');
       const silent = subject.target.send([entry]).catch(() => {});
       subject.target.reset?.();
@@ -151,21 +151,21 @@ const cases: readonly Case<ForwardSubject>[] = [
     async (subject) => {
       const { target } = subject;
       const { entryBytes = target.limits.bytes } = target.limits;
-      const large = forwardEntry({}, `"${'x'.repeat(Math.min(entryBytes, 1024 * 1024) + 1)}"`);
+      const large = bridgedEvent({}, `"${'x'.repeat(Math.min(entryBytes, 1024 * 1024) + 1)}"`);
       expect(await sent(target, large)).toMatchObject([
         { ok: false, refusal: expect.stringMatching(/^(too-large|invalid)$/) },
       ]);
-      const next = forwardEntry();
+      const next = bridgedEvent();
       expect(await sent(target, next)).toMatchObject([{ ok: true }]);
       await arrivedAs(subject, [next]);
     },
   ],
 ];
 
-/** The suite that every target of `forward` must pass. */
-export function describeForward(
+/** The suite that every target of `bridge` must pass. */
+export function describeBridge(
   name: string,
-  make: () => Promise<Subject<ForwardSubject>>,
+  make: () => Promise<Subject<BridgeSubject>>,
   differences?: Differences,
 ): void {
   describeCases(name, cases, make, differences);

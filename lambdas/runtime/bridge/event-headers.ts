@@ -1,7 +1,7 @@
 import type { ReceivedEvent } from '../events/event.ts';
 
 /** The headers of a forwarded event: names of Mailroom, or CloudEvents 1.0 in its binary mode. */
-export type ForwardHeaders = 'mailroom' | 'cloudevents';
+export type BridgeHeaders = 'mailroom' | 'cloudevents';
 
 /**
  * The headers of a forwarded event.
@@ -10,7 +10,7 @@ export type ForwardHeaders = 'mailroom' | 'cloudevents';
  */
 export function eventHeaders(
   event: ReceivedEvent,
-  kind: ForwardHeaders,
+  kind: BridgeHeaders,
   prefix: string,
 ): Record<string, string> {
   const { eventId, type, source, aggregateId, occurredAt, sequence, traceparent, tracestate } = event;

@@ -1,9 +1,9 @@
 import { isAccessFault } from '../base/aws-errors.ts';
-import type { ForwardReceipt } from '../base/forward-receipt.ts';
+import type { BridgeReceipt } from '../base/bridge-receipt.ts';
 import type { ReceivedEvent } from '../events/event.ts';
 
 /** One event on its way to a target. */
-export interface ForwardEntry {
+export interface BridgedEvent {
   /** The event, for subjects and routing keys. Its `data` is as published. */
   readonly event: ReceivedEvent;
   /** The envelope as JSON, byte for byte as EventBridge delivered it. */
@@ -17,7 +17,7 @@ export interface ForwardEntry {
 /**
  * The id under which a target drops duplicates: it names the bridge, because a queue, topic or stream can have several, and each must store the event.
  */
-export function bridgedId({ bridge, event }: Pick<ForwardEntry, 'bridge' | 'event'>): string {
+export function bridgedId({ bridge, event }: Pick<BridgedEvent, 'bridge' | 'event'>): string {
   return `${bridge}/${event.eventId}`;
 }
 
@@ -25,24 +25,24 @@ export function bridgedId({ bridge, event }: Pick<ForwardEntry, 'bridge' | 'even
  * The reason of a refusal. `missing`: the queue, topic, stream or binding does not exist; `denied`: credentials or rights; `unavailable`:
  * any other failure that can pass. These are retried. `too-large` and `invalid` are properties of the event: it alone is rejected.
  */
-export type ForwardRefusal = 'missing' | 'denied' | 'unavailable' | 'too-large' | 'invalid';
+export type BridgeRefusal = 'missing' | 'denied' | 'unavailable' | 'too-large' | 'invalid';
 
 /** The target's answer for one entry. */
-export type ForwardResult =
-  | ({ readonly ok: true } & Omit<ForwardReceipt, 'forwardedTo'>)
+export type BridgeResult =
+  | ({ readonly ok: true } & Omit<BridgeReceipt, 'forwardedTo'>)
   | {
       readonly ok: false;
-      readonly refusal: ForwardRefusal;
+      readonly refusal: BridgeRefusal;
       /** The target's own code and message. */
       readonly code: string;
       readonly message: string;
     };
 
 /**
- * The port of {@link forward}: a queue, topic, stream or exchange. `sqsTarget`, `snsTarget`, `kinesisTarget`, `kafkaTarget`,
+ * The port of {@link bridge}: a queue, topic, stream or exchange. `sqsTarget`, `snsTarget`, `kinesisTarget`, `kafkaTarget`,
  * `jetStreamTarget` and `rabbitTarget` implement it; so can you.
  */
-export interface ForwardTarget {
+export interface BridgeTarget {
   /** Its name in receipts, errors and commands, e.g. `topic orders`. Called when something is sent. */
   name(): string;
   /** The limits of one call. */
@@ -64,24 +64,24 @@ export interface ForwardTarget {
    * @throws an error if no entry was answered: each is retried
    */
   send(
-    entries: readonly ForwardEntry[],
-    known?: (index: number, result: ForwardResult) => void,
-  ): Promise<readonly ForwardResult[]>;
+    entries: readonly BridgedEvent[],
+    known?: (index: number, result: BridgeResult) => void,
+  ): Promise<readonly BridgeResult[]>;
   /** Called when `send` did not answer in time: the next call opens a new connection. */
   reset?(): void;
 }
 
 /** Makes the result of a refused entry. */
 export function refused(
-  refusal: ForwardRefusal,
+  refusal: BridgeRefusal,
   code: string,
   message: string,
-): Extract<ForwardResult, { ok: false }> {
+): Extract<BridgeResult, { ok: false }> {
   return { ok: false, refusal, code, message };
 }
 
 /** The refusals of a target by the codes that cause them. Any other code is `unavailable`. */
-export type RefusalCodes = readonly (readonly [ForwardRefusal, RegExp])[];
+export type RefusalCodes = readonly (readonly [BridgeRefusal, RegExp])[];
 
 /** Makes the result of an entry that was refused with a code: the target's own, or that of AWS, from which its secret is read. */
 export function refusedBy(codes: RefusalCodes, code: string, message: string) {
@@ -90,12 +90,12 @@ export function refusedBy(codes: RefusalCodes, code: string, message: string) {
 }
 
 /** True if a retry of the event cannot succeed. */
-export function isPermanent(result: ForwardResult): boolean {
+export function isPermanent(result: BridgeResult): boolean {
   return !result.ok && (result.refusal === 'too-large' || result.refusal === 'invalid');
 }
 
 /** The size of an entry in its message, bytes. */
-export function entryBytes({ body, headers }: ForwardEntry): number {
+export function entryBytes({ body, headers }: BridgedEvent): number {
   const names = Object.entries(headers).reduce((sum, pair) => sum + Buffer.byteLength(pair.join('')), 0);
   return Buffer.byteLength(body) + names;
 }

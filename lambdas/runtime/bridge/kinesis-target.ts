@@ -1,6 +1,6 @@
-import { forwardAddress } from '../base/forward-address.ts';
+import { bridgeAddress } from '../base/bridge-address.ts';
 import { awsRefusal, keyOf, sendBatchOf } from './aws-answers.ts';
-import type { ForwardTarget } from './forward-target.ts';
+import type { BridgeTarget } from './bridge-target.ts';
 import { checkSize } from './message-grammar.ts';
 
 /** The part of the client `Kinesis` of `@aws-sdk/client-kinesis` that {@link kinesisTarget} uses. */
@@ -40,8 +40,8 @@ const STREAM_ARN = /^arn:[^:]+:kinesis:[^:]*:[^:]*:stream\//;
 export function kinesisTarget(target: {
   readonly client: KinesisSender;
   readonly streamName?: string | undefined;
-}): ForwardTarget {
-  const stream = () => forwardAddress(target.streamName, 'streamName');
+}): BridgeTarget {
+  const stream = () => bridgeAddress(target.streamName, 'streamName');
   return {
     name: () => `stream ${stream().replace(STREAM_ARN, '')}`,
     limits: LIMITS,

@@ -1,27 +1,27 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import type { BridgeReceipt } from '../base/bridge-receipt.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
-import type { ForwardReceipt } from '../base/forward-receipt.ts';
 import { poison } from '../base/poison.ts';
 import { type Handler, leased } from '../consume/handler.ts';
 import { type AnyEventDefinition, defineEvent, type ReceivedEvent } from '../events/event.ts';
-import { envelopeText } from './envelope-text.ts';
-import { eventHeaders, type ForwardHeaders } from './event-headers.ts';
 import {
+  type BridgedEvent,
+  type BridgeRefusal,
+  type BridgeResult,
+  type BridgeTarget,
   entryBytes,
-  type ForwardEntry,
-  type ForwardRefusal,
-  type ForwardResult,
-  type ForwardTarget,
   isPermanent,
   refused,
-} from './forward-target.ts';
+} from './bridge-target.ts';
+import { envelopeText } from './envelope-text.ts';
+import { type BridgeHeaders, eventHeaders } from './event-headers.ts';
 import { batchSender } from './send-batches.ts';
 
-/** Options of {@link forward}. */
-export interface ForwardOptions {
+/** Options of {@link bridge}. */
+export interface BridgeOptions {
   /** The target, e.g. `sqsTarget({ client })`. */
-  readonly to: ForwardTarget;
+  readonly to: BridgeTarget;
   /** The events, as in the consumer's `events`. */
   readonly events: readonly AnyEventDefinition[];
   /**
@@ -30,7 +30,7 @@ export interface ForwardOptions {
    *
    * @default 'mailroom'
    */
-  readonly headers?: ForwardHeaders | undefined;
+  readonly headers?: BridgeHeaders | undefined;
   /** The time that the target has to answer a call, milliseconds, from 100 to 900,000. @default 10,000 */
   readonly timeoutMs?: number | undefined;
 }
@@ -54,23 +54,23 @@ const ANY: StandardSchemaV1 = {
  *
  * @example
  * ```ts
- * export const handler = lambdaConsumer(forward({ to: sqsTarget({ client: new SQS(clientSettings) }), events: [OrderPlaced, OrderShipped] }));
+ * export const handler = lambdaConsumer(bridge({ to: sqsTarget({ client: new SQS(clientSettings) }), events: [OrderPlaced, OrderShipped] }));
  * ```
  */
-export function forward(options: ForwardOptions): Handler[] {
-  return forwardBy(systemClock, options);
+export function bridge(options: BridgeOptions): Handler[] {
+  return bridgeBy(systemClock, options);
 }
 
-/** {@link forward}, with the clock of the target's deadline. */
-export function forwardBy(clock: Clock, options: ForwardOptions): Handler[] {
+/** {@link bridge}, with the clock of the target's deadline. */
+export function bridgeBy(clock: Clock, options: BridgeOptions): Handler[] {
   const { to, events, headers = 'mailroom', timeoutMs = TIMEOUT_MS } = options;
   const { cloudEventsPrefix: prefix } = to;
   if (headers === 'cloudevents' && prefix === undefined) {
-    const message = `forward: headers is "cloudevents", but a message of ${to.name()} has no headers. Remove the option.`;
+    const message = `bridge: headers is "cloudevents", but a message of ${to.name()} has no headers. Remove the option.`;
     throw new MailroomError('BAD_ARGUMENT', message);
   }
   if (!(timeoutMs >= 100 && timeoutMs <= 900_000)) {
-    const message = `forward: timeoutMs is ${timeoutMs}; it must be from 100 to 900,000. Keep it below the function's timeout.`;
+    const message = `bridge: timeoutMs is ${timeoutMs}; it must be from 100 to 900,000. Keep it below the function's timeout.`;
     throw new MailroomError('BAD_ARGUMENT', message);
   }
   const send = batchSender(to, clock, timeoutMs);
@@ -80,7 +80,7 @@ export function forwardBy(clock: Clock, options: ForwardOptions): Handler[] {
       const event: ReceivedEvent = { ...JSON.parse(body), source };
       const added = prefix === undefined ? {} : eventHeaders(event, headers, prefix);
       const bridge = String(ctx.logFields.consumer);
-      const entry: ForwardEntry = { event, body, headers: added, bridge };
+      const entry: BridgedEvent = { event, body, headers: added, bridge };
       const result = tooLarge(to, entry) ?? (await send(entry, ctx.signal));
       return receiptOf(to, result, ctx.attempt === 1 && ctx.logFields.receives === 1);
     }),
@@ -99,7 +99,7 @@ function anyVersionOf({ source, type, aggregateType, sequence }: AnyEventDefinit
   });
 }
 
-function tooLarge({ limits }: ForwardTarget, entry: ForwardEntry): ForwardResult | undefined {
+function tooLarge({ limits }: BridgeTarget, entry: BridgedEvent): BridgeResult | undefined {
   const max = limits.entryBytes ?? limits.bytes;
   const bytes = entryBytes(entry);
   return bytes <= max
@@ -107,7 +107,7 @@ function tooLarge({ limits }: ForwardTarget, entry: ForwardEntry): ForwardResult
     : refused('too-large', 'TOO_LARGE', `it has ${bytes} bytes with its headers; ${max} are allowed`);
 }
 
-const REMEDIES: Readonly<Record<ForwardRefusal, string>> = {
+const REMEDIES: Readonly<Record<BridgeRefusal, string>> = {
   missing: 'Create it, or correct the address of the target.',
   denied: "Correct the credentials, or grant the consumer's function the right to send.",
   unavailable: 'If it persists, check the target and the network to it.',
@@ -115,8 +115,8 @@ const REMEDIES: Readonly<Record<ForwardRefusal, string>> = {
   invalid: 'Find what the target does not accept, and discard the message or send it by hand.',
 };
 
-/** @throws `FORWARD_FAILED`, which is retried; `FORWARD_REJECTED`, which is not */
-function receiptOf(target: ForwardTarget, result: ForwardResult, isFirst: boolean): ForwardReceipt {
+/** @throws `BRIDGE_FAILED`, which is retried; `BRIDGE_REJECTED`, which is not */
+function receiptOf(target: BridgeTarget, result: BridgeResult, isFirst: boolean): BridgeReceipt {
   const name = target.name();
   if (result.ok) {
     const { place, duplicate } = result;
@@ -125,6 +125,6 @@ function receiptOf(target: ForwardTarget, result: ForwardResult, isFirst: boolea
   const { refusal, code, message } = result;
   const said = message.slice(0, 300).replace(/[.\s]+$/, '');
   const text = `${name} did not take the event (${code}): ${said}. ${REMEDIES[refusal]}`;
-  if (isPermanent(result)) throw poison('FORWARD_REJECTED', text);
-  throw new MailroomError('FORWARD_FAILED', text);
+  if (isPermanent(result)) throw poison('BRIDGE_REJECTED', text);
+  throw new MailroomError('BRIDGE_FAILED', text);
 }

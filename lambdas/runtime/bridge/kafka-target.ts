@@ -1,15 +1,15 @@
+import { bridgeAddress } from '../base/bridge-address.ts';
 import { errorMessage } from '../base/errors.ts';
-import { forwardAddress } from '../base/forward-address.ts';
 import { kafkaAnswerType, kafkaErrorType } from '../base/kafka-error-type.ts';
 import {
-  type ForwardEntry,
-  type ForwardResult,
-  type ForwardTarget,
+  type BridgedEvent,
+  type BridgeResult,
+  type BridgeTarget,
   isPermanent,
   type RefusalCodes,
   refused,
   refusedBy,
-} from './forward-target.ts';
+} from './bridge-target.ts';
 import { heldConnection } from './held-connection.ts';
 import { grouped, type KafkaPartitions, type KafkaProduced, kafkaPartitions } from './kafka-partitions.ts';
 import { addressOf, kafkaTopic } from './message-grammar.ts';
@@ -68,12 +68,12 @@ export function kafkaTarget(target: {
   readonly client: (brokers: string[]) => KafkaClient | Promise<KafkaClient>;
   readonly topic: string;
   readonly brokers?: string | undefined;
-}): ForwardTarget {
+}): BridgeTarget {
   const { topic } = target;
   addressOf('kafkaTarget', 'topic', topic, kafkaTopic);
   const connection = heldConnection(
     async () => {
-      const client = await target.client(forwardAddress(target.brokers, 'brokers').split(','));
+      const client = await target.client(bridgeAddress(target.brokers, 'brokers').split(','));
       const partitions = kafkaPartitions();
       const producer = client.producer({
         idempotent: true,
@@ -89,16 +89,16 @@ export function kafkaTarget(target: {
   );
 
   const sendAll = async (
-    entries: readonly ForwardEntry[],
-    known: (index: number, result: ForwardResult) => void,
-  ): Promise<readonly ForwardResult[]> => {
-    const results = new Map<KafkaProduced, ForwardResult>();
+    entries: readonly BridgedEvent[],
+    known: (index: number, result: BridgeResult) => void,
+  ): Promise<readonly BridgeResult[]> => {
+    const results = new Map<KafkaProduced, BridgeResult>();
     const messages = entries.map(messageOf);
     const indexes = new Map(messages.map((message, index) => [message, index]));
-    let failure: ForwardResult = refused('unavailable', 'NO_ANSWER', 'it did not answer for it');
+    let failure: BridgeResult = refused('unavailable', 'NO_ANSWER', 'it did not answer for it');
     try {
       const held = await connection.get();
-      const settle = (message: KafkaProduced, result: ForwardResult) => {
+      const settle = (message: KafkaProduced, result: BridgeResult) => {
         results.set(message, result);
         known(indexes.get(message) ?? 0, result);
       };
@@ -138,7 +138,7 @@ export function kafkaTarget(target: {
   };
 }
 
-function messageOf({ event, body, headers }: ForwardEntry): KafkaProduced {
+function messageOf({ event, body, headers }: BridgedEvent): KafkaProduced {
   return { key: event.aggregateId, value: body, headers: { ...headers } };
 }
 
@@ -151,7 +151,7 @@ async function sendGroup(
   held: { readonly producer: KafkaProducer; readonly partitions: KafkaPartitions },
   topic: string,
   messages: KafkaProduced[],
-  settle: (message: KafkaProduced, result: ForwardResult) => void,
+  settle: (message: KafkaProduced, result: BridgeResult) => void,
 ): Promise<void> {
   const { producer, partitions } = held;
   try {
@@ -175,7 +175,7 @@ async function sendGroup(
 function placeOf(
   answer: { readonly partition: number; readonly baseOffset?: string; readonly offset?: string } | undefined,
   nth: number,
-): ForwardResult {
+): BridgeResult {
   if (answer === undefined)
     return refused('unavailable', 'NO_ANSWER', 'the answer does not have its partition');
   const { partition, baseOffset, offset: first = baseOffset } = answer;

@@ -2,8 +2,8 @@ import { type Mutant, mutantsOf } from './mutant.ts';
 
 /** The rules of bridges. */
 // biome-ignore format: a line for each mutant
-export const forwardMutants: readonly Mutant[] = [
-  ...mutantsOf('forward/kafka-target.ts', 'kafka-target', [
+export const bridgeMutants: readonly Mutant[] = [
+  ...mutantsOf('bridge/kafka-target.ts', 'kafka-target', [
     ['one Kafka call is under way', 'const results = turn.then(() => sendAll(entries, known));', 'const results = sendAll(entries, known);'],
     ['after a failure, nothing more is sent to Kafka', 'break;', ''],
     ['a Kafka producer that failed is not used again', 'connection.drop(held); // its', '// its'],
@@ -12,13 +12,13 @@ export const forwardMutants: readonly Mutant[] = [
     ['each message of a partition has its own offset', 'BigInt(first) + BigInt(nth)', 'BigInt(first)'],
     ['a result of Kafka is told when it is known', 'known(indexes.get(message) ?? 0, result);', ''],
   ]),
-  ...mutantsOf('forward/kafka-partitions.ts', 'kafka-target', [
+  ...mutantsOf('bridge/kafka-partitions.ts', 'kafka-target', [
     ['a message that is tried again keeps its partition', 'if (known !== undefined) return known;', ''],
     ['the leaders are known before messages go to several', 'if (partitions.length === 0) return [messages.slice(0, 1)];', ''],
     ['the messages of a leader go in one call', 'partitions[place(message)]?.leader', 'place(message)'],
     ['a key has the partition of the default partitioner', '& 0x7fffffff', '>>> 0'],
   ]),
-  ...mutantsOf('forward/send-batches.ts', 'forward', [
+  ...mutantsOf('bridge/send-batches.ts', 'bridge', [
     ['an event that is refused with others is sent alone', 'if (batch.length > 1 && isPermanent(result)) return true;', ''],
     ['a worker that has lost its message does not send it', 'if (!isLost(next)) batch', 'batch'],
     ['a worker that has lost its message does not send it alone', 'if (isLost(one)) continue;', ''],
@@ -34,10 +34,10 @@ export const forwardMutants: readonly Mutant[] = [
     ['a call has no more entries than the target takes', 'batch.length === limits.entries ||', ''],
     ['a call has no more bytes than the target takes', '|| bytes > limits.bytes', ''],
   ]),
-  ...mutantsOf('forward/forward.ts', 'forward', [
+  ...mutantsOf('bridge/bridge.ts', 'bridge', [
     ['an event that the target never takes is rejected', 'if (isPermanent(result)) throw', 'if (false) throw'],
     ['an event that the target may take later is not rejected', 'if (isPermanent(result)) throw', 'throw'],
-    ['an entry that fails fails its message', "throw new MailroomError('FORWARD_FAILED', text);", 'return { forwardedTo: name, place: {} };'],
+    ['an entry that fails fails its message', "throw new MailroomError('BRIDGE_FAILED', text);", 'return { forwardedTo: name, place: {} };'],
     ['the body is the text of the message', 'const body = envelopeText(ctx.body);', 'const body = JSON.stringify(JSON.parse(ctx.body).detail);'],
     ['an event that is too large is not sent', 'tooLarge(to, entry) ??', ''],
     ['a bridge names itself', "const bridge = String(ctx.logFields.consumer);", "const bridge = '';"],
@@ -45,20 +45,20 @@ export const forwardMutants: readonly Mutant[] = [
     ['a duplicate on a later attempt is not reported', '...(isFirst && { neverSent: true })', '...{ neverSent: true }'],
     ['a bridge takes every version', 'version: Number.MAX_SAFE_INTEGER,', 'version: 1,'],
   ]),
-  ...mutantsOf('forward/forward-target.ts', 'forward targets', [
+  ...mutantsOf('bridge/bridge-target.ts', 'bridge targets', [
     ['a secret that cannot be read is denied', "if (isAccessFault(code)) return refused('denied', code, message);", ''],
     ['an id of deduplication names its bridge', '`${bridge}/${event.eventId}`', 'event.eventId'],
     ['too large is a property of the event', "(result.refusal === 'too-large' || result.refusal === 'invalid')", "(result.refusal === 'invalid')"],
     ['invalid is a property of the event', "(result.refusal === 'too-large' || result.refusal === 'invalid')", "(result.refusal === 'too-large')"],
     ['headers count in the size of an entry', 'Buffer.byteLength(body) + names', 'Buffer.byteLength(body)'],
   ]),
-  ...mutantsOf('consume/claimed-run.ts', 'forward', [
+  ...mutantsOf('consume/claimed-run.ts', 'bridge', [
     ['a duplicate that was never sent is logged', 'if (warning !== undefined) claimed.telemetry.log.warn(warning);', ''],
   ]),
-  ...mutantsOf('base/forward-receipt.ts', 'forward targets', [
+  ...mutantsOf('base/bridge-receipt.ts', 'bridge targets', [
     ['a receipt is a warning only if the event was never sent', 'if (neverSent !== true) return undefined;', ''],
   ]),
-  ...mutantsOf('forward/message-grammar.ts', 'message-grammar', [
+  ...mutantsOf('bridge/message-grammar.ts', 'message-grammar', [
     ['an event that cannot be sent is rejected alone', "return refused(isTooLarge ? 'too-large' : 'invalid', errorCode(error), errorMessage(error));", 'throw error;'],
     ['the answer to a message is that of its event', 'rejection ?? answers[sent++] ??', 'answers[sent++] ?? rejection ??'],
     ['no message, no call', 'messages.length === 0 ? [] : await send(messages)', 'await send(messages)'],
@@ -73,19 +73,19 @@ export const forwardMutants: readonly Mutant[] = [
     ['an attribute is not empty', "text === '' ? 'is empty' : awsText(text)", 'awsText(text)'],
     ['a message has a size', "if (bytes > maxBytes) throw new NotSendable(", "if (false) throw new NotSendable("],
   ]),
-  ...mutantsOf('forward/jet-stream-target.ts', 'message-grammar targets', [
+  ...mutantsOf('bridge/jet-stream-target.ts', 'message-grammar targets', [
     ['a message id of NATS names its bridge', 'msgID: printable(bridgedId(entry))', 'msgID: printable(entry.event.eventId)'],
     ['a message id of NATS has one line', 'msgID: printable(bridgedId(entry))', 'msgID: bridgedId(entry)'],
     ['a header of NATS has one line', 'headers.set(name, printable(value))', 'headers.set(name, value)'],
   ]),
-  ...mutantsOf('forward/aws-answers.ts', 'targets message-grammar', [
+  ...mutantsOf('bridge/aws-answers.ts', 'targets message-grammar', [
     ['an address of AWS is not the fault of an event', "refusal.refusal === 'invalid' && entries === 1", 'false'],
     ['a deduplication id names its bridge', 'MessageDeduplicationId: keyOf(bridgedId(entry), FIFO_KEY)', 'MessageDeduplicationId: keyOf(entry.event.eventId, FIFO_KEY)'],
     ['an entry that is refused by itself is rejected', 'results[Number(Id)] = awsRefusal(Code, Message);', "results[Number(Id)] = refused('missing', Code ?? '', Message ?? '');"],
     ['a body is checked', "accepted('body', entry.body, awsText)", 'entry.body'],
     ['an attribute is checked', 'accepted(`attribute ${name}`, value, awsAttribute)', 'value'],
   ]),
-  ...mutantsOf('forward/envelope-text.ts', 'forward', [
+  ...mutantsOf('bridge/envelope-text.ts', 'bridge', [
     ['a bracket in a string is text', 'at = end;', ''],
   ]),
 ];

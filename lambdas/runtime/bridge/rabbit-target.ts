@@ -1,15 +1,15 @@
 import { isAccessFault } from '../base/aws-errors.ts';
+import { bridgeAddress } from '../base/bridge-address.ts';
 import { type Clock, systemClock, withDeadline } from '../base/clock.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
-import { forwardAddress } from '../base/forward-address.ts';
 import type { ReceivedEvent } from '../events/event.ts';
 import {
-  type ForwardEntry,
-  type ForwardRefusal,
-  type ForwardResult,
-  type ForwardTarget,
+  type BridgedEvent,
+  type BridgeRefusal,
+  type BridgeResult,
+  type BridgeTarget,
   refused,
-} from './forward-target.ts';
+} from './bridge-target.ts';
 import { heldConnection } from './held-connection.ts';
 import { accepted, addressOf, amqpShortString, sendBuilt } from './message-grammar.ts';
 
@@ -55,7 +55,7 @@ const ADDRESS_MAX_MS = 3_000;
  * Secrets Manager to `connect`. A refused login has its code in its text only, and of a refused virtual
  * host `amqplib` keeps only the name of the answer.
  */
-function refusalOf(error: unknown): ForwardRefusal {
+function refusalOf(error: unknown): BridgeRefusal {
   const { code } = Object(error);
   if (code === 404) return 'missing';
   if (code === 403 || code === 530 || isAccessFault(errorCode(error))) return 'denied';
@@ -80,7 +80,7 @@ export function rabbitTarget(target: {
   readonly routingKey?: string | ((event: ReceivedEvent) => string) | undefined;
   readonly url?: string | undefined;
   readonly clock?: Clock | undefined;
-}): ForwardTarget {
+}): BridgeTarget {
   const { clock = systemClock, exchange, routingKey = ({ type }: ReceivedEvent) => type } = target;
   addressOf('rabbitTarget', 'exchange', exchange, amqpShortString);
   const keyOf = addressOf('rabbitTarget', 'routingKey', routingKey, amqpShortString);
@@ -89,7 +89,7 @@ export function rabbitTarget(target: {
       const connection = await connectInTurn(
         clock,
         target.connect,
-        forwardAddress(target.url, 'url').split(','),
+        bridgeAddress(target.url, 'url').split(','),
       );
       connection.on('error', () => {}); // 'close' follows; without a listener, it would end the process
       const channel = await connection.createConfirmChannel().catch((error: unknown) => {
@@ -107,11 +107,11 @@ export function rabbitTarget(target: {
     },
     ({ connection }) => end(connection),
   );
-  const messageOf = (entry: ForwardEntry) => {
+  const messageOf = (entry: BridgedEvent) => {
     accepted('message id', entry.event.eventId, amqpShortString);
     return { key: keyOf(entry.event), entry };
   };
-  const sendOne = async ({ key, entry }: ReturnType<typeof messageOf>): Promise<ForwardResult> => {
+  const sendOne = async ({ key, entry }: ReturnType<typeof messageOf>): Promise<BridgeResult> => {
     try {
       return await publish(await sessions.get(), exchange, key, entry);
     } catch (error) {
@@ -158,8 +158,8 @@ function publish(
   session: Session,
   exchange: string,
   key: string,
-  entry: ForwardEntry,
-): Promise<ForwardResult> {
+  entry: BridgedEvent,
+): Promise<BridgeResult> {
   const { event, body, headers } = entry;
   const { eventId: messageId, type, occurredAt } = event;
   const timestamp = occurredAt >= 0 ? Math.floor(occurredAt / 1_000) : undefined; // AMQP has no time before 1970

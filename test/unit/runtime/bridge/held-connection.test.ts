@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect as connectSocket, createServer, type Socket } from 'node:net';
 import { connect } from 'amqplib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { heldConnection } from '../../../../lambdas/runtime/forward/held-connection.ts';
-import { rabbitTarget } from '../../../../lambdas/runtime/forward/rabbit-target.ts';
+import { heldConnection } from '../../../../lambdas/runtime/bridge/held-connection.ts';
+import { rabbitTarget } from '../../../../lambdas/runtime/bridge/rabbit-target.ts';
 import { manualClock } from '../../../../testing/index.ts';
 
 /** A broker that hangs: it accepts connections and never answers. */

@@ -4,8 +4,8 @@ import {
   awsAttribute,
   kafkaTopic,
   natsSubject,
-} from '../../../../lambdas/runtime/forward/message-grammar.ts';
-import type { ForwardTarget } from '../../../../lambdas/runtime/forward.ts';
+} from '../../../../lambdas/runtime/bridge/message-grammar.ts';
+import type { BridgeTarget } from '../../../../lambdas/runtime/bridge.ts';
 import {
   jetStreamTarget,
   kafkaTarget,
@@ -13,8 +13,8 @@ import {
   rabbitTarget,
   snsTarget,
   sqsTarget,
-} from '../../../../lambdas/runtime/forward.ts';
-import { forwardEntry } from '../../../contract/forward-contract.ts';
+} from '../../../../lambdas/runtime/bridge.ts';
+import { bridgedEvent } from '../../../contract/bridge-contract.ts';
 import {
   type Broker,
   broker,
@@ -24,7 +24,7 @@ import {
   rabbitDouble,
   snsDouble,
   sqsDouble,
-} from '../../../contract/forward-doubles.ts';
+} from '../../../contract/bridge-doubles.ts';
 
 const BAD_ARGUMENT = expect.objectContaining({ code: 'BAD_ARGUMENT' });
 
@@ -101,8 +101,8 @@ test('the length of a short string of AMQP is that in UTF-8', () => {
 /** A target that builds its message from an event, and an event of which it cannot. */
 const unsendable: readonly (readonly [
   string,
-  (side: Broker) => ForwardTarget,
-  Parameters<typeof forwardEntry>,
+  (side: Broker) => BridgeTarget,
+  Parameters<typeof bridgedEvent>,
 ])[] = [
   [
     'a subject of NATS',
@@ -147,11 +147,11 @@ const unsendable: readonly (readonly [
 describe('an event whose message its protocol does not accept', () => {
   test.each(unsendable)('is rejected alone, and nothing of it is sent: %s', async (_, make, bad) => {
     const side = broker();
-    const [before, after] = [forwardEntry(), forwardEntry()];
-    const results = await make(side).send([before, forwardEntry(...bad), after]);
+    const [before, after] = [bridgedEvent(), bridgedEvent()];
+    const results = await make(side).send([before, bridgedEvent(...bad), after]);
     expect(results).toMatchObject([
       { ok: true },
-      { ok: false, code: expect.stringMatching(/^(FORWARD_REJECTED|TOO_LARGE)$/) },
+      { ok: false, code: expect.stringMatching(/^(BRIDGE_REJECTED|TOO_LARGE)$/) },
       { ok: true },
     ]);
     expect(side.messages.map(({ body }) => body)).toEqual([before.body, after.body]);
@@ -168,7 +168,7 @@ describe('an event whose message its protocol does not accept', () => {
       subject: (event) => (event.aggregateId === 'bad' ? subject() : 'orders'),
       servers: 'n',
     });
-    const results = await target.send([forwardEntry({ aggregateId: 'bad' }), forwardEntry()]);
+    const results = await target.send([bridgedEvent({ aggregateId: 'bad' }), bridgedEvent()]);
     expect(results).toMatchObject([
       { refusal: 'invalid', message: expect.stringContaining(message) },
       { ok: true },
@@ -183,7 +183,7 @@ describe('an event whose message its protocol does not accept', () => {
       },
       servers: 'n',
     });
-    expect(await target.send([forwardEntry()])).toEqual([
+    expect(await target.send([bridgedEvent()])).toEqual([
       { ok: false, refusal: 'invalid', code: 'TypeError', message: 'data.region is undefined' },
     ]);
   });
@@ -191,14 +191,14 @@ describe('an event whose message its protocol does not accept', () => {
   test('needs no connection', async () => {
     const side = broker();
     const target = jetStreamTarget({ ...natsDouble(side), subject: () => ' ', servers: 'n' });
-    await target.send([forwardEntry()]);
+    await target.send([bridgedEvent()]);
     expect(side.connections).toBe(0);
   });
 });
 
 test('headers of NATS hold any text', async () => {
   const side = broker();
-  const entry = forwardEntry({ aggregateId: 'a\r\nb\ud83c', eventId: 'x\r\ny' });
+  const entry = bridgedEvent({ aggregateId: 'a\r\nb\ud83c', eventId: 'x\r\ny' });
   const target = jetStreamTarget({ ...natsDouble(side), subject: 'orders', servers: 'n' });
   expect(await target.send([entry])).toMatchObject([{ ok: true }]);
   expect(side.messages).toMatchObject([{ id: 'to-partner/x%0D%0Ay', headers: { subject: 'a\r\nb\ufffd' } }]);

@@ -1,15 +1,15 @@
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
 import type { ReceivedEvent } from '../events/event.ts';
-import { type ForwardEntry, type ForwardResult, refused } from './forward-target.ts';
+import { type BridgedEvent, type BridgeResult, refused } from './bridge-target.ts';
 
 /** Returns the reason why a protocol does not accept a text, e.g. `has white space`. */
 export type Grammar = (text: string) => string | undefined;
 
 /** The error of a message that its protocol does not accept. */
 class NotSendable extends Error {
-  readonly code: 'FORWARD_REJECTED' | 'TOO_LARGE';
+  readonly code: 'BRIDGE_REJECTED' | 'TOO_LARGE';
 
-  constructor(message: string, code: NotSendable['code'] = 'FORWARD_REJECTED') {
+  constructor(message: string, code: NotSendable['code'] = 'BRIDGE_REJECTED') {
     super(message);
     this.code = code;
   }
@@ -23,10 +23,10 @@ class NotSendable extends Error {
  * @param send - sends the messages, and answers each
  */
 export async function sendBuilt<M>(
-  entries: readonly ForwardEntry[],
-  build: (entry: ForwardEntry) => M,
-  send: (messages: readonly M[]) => Promise<readonly (ForwardResult | undefined)[]>,
-): Promise<readonly ForwardResult[]> {
+  entries: readonly BridgedEvent[],
+  build: (entry: BridgedEvent) => M,
+  send: (messages: readonly M[]) => Promise<readonly (BridgeResult | undefined)[]>,
+): Promise<readonly BridgeResult[]> {
   const messages: M[] = [];
   const rejected = entries.map((entry) => {
     try {

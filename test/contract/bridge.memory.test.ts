@@ -1,14 +1,13 @@
 import {
-  type ForwardTarget,
+  type BridgeTarget,
   jetStreamTarget,
   kafkaTarget,
   kinesisTarget,
   rabbitTarget,
   snsTarget,
   sqsTarget,
-} from '../../lambdas/runtime/forward.ts';
-import type { Differences } from './cases.ts';
-import { describeForward } from './forward-contract.ts';
+} from '../../lambdas/runtime/bridge.ts';
+import { describeBridge } from './bridge-contract.ts';
 import {
   type Broker,
   broker,
@@ -18,9 +17,10 @@ import {
   rabbitDouble,
   snsDouble,
   sqsDouble,
-} from './forward-doubles.ts';
+} from './bridge-doubles.ts';
+import type { Differences } from './cases.ts';
 
-const targets: readonly (readonly [name: string, make: (side: Broker) => ForwardTarget, Differences?])[] = [
+const targets: readonly (readonly [name: string, make: (side: Broker) => BridgeTarget, Differences?])[] = [
   ['SQS, standard', (side) => sqsTarget({ client: sqsDouble(side), queueUrl: 'https://sqs/1/partner' })],
   ['SQS, FIFO', (side) => sqsTarget({ client: sqsDouble(side), queueUrl: 'https://sqs/1/partner.fifo' })],
   ['SNS, standard', (side) => snsTarget({ client: snsDouble(side), topicArn: 'arn:aws:sns:eu:1:orders' })],
@@ -35,7 +35,7 @@ const targets: readonly (readonly [name: string, make: (side: Broker) => Forward
 ];
 
 for (const [name, make] of targets) {
-  describeForward(`forwarding to a double of ${name}`, async () => {
+  describeBridge(`forwarding to a double of ${name}`, async () => {
     const side = broker();
     return {
       subject: {

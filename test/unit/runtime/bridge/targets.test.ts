@@ -6,11 +6,11 @@ import { connect as connectToNats, headers } from '@nats-io/transport-node';
 import { connect as connectToRabbit } from 'amqplib';
 import { Kafka } from 'kafkajs';
 import { describe, expect, test, vi } from 'vitest';
+import { receiptText } from '../../../../lambdas/runtime/base/bridge-receipt.ts';
 import { nextTurn } from '../../../../lambdas/runtime/base/clock.ts';
-import { receiptText } from '../../../../lambdas/runtime/base/forward-receipt.ts';
 import {
-  type ForwardTarget,
-  forward,
+  type BridgeTarget,
+  bridge,
   jetStreamTarget,
   kafkaTarget,
   kinesisTarget,
@@ -19,9 +19,9 @@ import {
   type SqsSender,
   snsTarget,
   sqsTarget,
-} from '../../../../lambdas/runtime/forward.ts';
-import { forwardEntry } from '../../../contract/forward-contract.ts';
-import { broker, natsDouble, rabbitDouble } from '../../../contract/forward-doubles.ts';
+} from '../../../../lambdas/runtime/bridge.ts';
+import { bridgedEvent } from '../../../contract/bridge-contract.ts';
+import { broker, natsDouble, rabbitDouble } from '../../../contract/bridge-doubles.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { consumer, inboxRow, send } from '../consume/consumer-rig.ts';
 
@@ -53,7 +53,7 @@ describe('a target takes the client of its package', () => {
   test.each(Object.entries(unreachable))(
     '%s, which is retried if it cannot be reached',
     async (_, target) => {
-      expect(await target.send([forwardEntry()])).toMatchObject([
+      expect(await target.send([bridgedEvent()])).toMatchObject([
         { ok: false, refusal: 'unavailable', code: expect.stringMatching(/.{4}/) },
       ]);
     },
@@ -64,10 +64,10 @@ describe('the address of a target', () => {
   test('comes from the environment that forwardsTo sets, and is asked for when something is sent', async () => {
     const sendMessageBatch = vi.fn<SqsSender['sendMessageBatch']>(async () => ({}));
     const target = sqsTarget({ client: { sendMessageBatch } });
-    expect(() => target.name()).toThrow('MAILROOM_FORWARD_TO is not set');
-    vi.stubEnv('MAILROOM_FORWARD_TO', 'https://sqs/1/partner.fifo');
+    expect(() => target.name()).toThrow('MAILROOM_BRIDGE_TO is not set');
+    vi.stubEnv('MAILROOM_BRIDGE_TO', 'https://sqs/1/partner.fifo');
     expect(target.name()).toBe('queue partner.fifo');
-    await target.send([forwardEntry({ aggregateId: 'order-1' }), forwardEntry({ aggregateId: 'ä' })]);
+    await target.send([bridgedEvent({ aggregateId: 'order-1' }), bridgedEvent({ aggregateId: 'ä' })]);
     expect(sendMessageBatch.mock.calls[0]?.[0]).toMatchObject({
       QueueUrl: 'https://sqs/1/partner.fifo',
       Entries: [{ MessageGroupId: 'order-1' }, { MessageGroupId: expect.stringMatching(/^[0-9a-f]{64}$/) }],
@@ -90,10 +90,10 @@ describe('a wrong address of AWS', () => {
       'InvalidAddress',
       (sendMessageBatch) => sqsTarget({ client: { sendMessageBatch }, queueUrl: 'https://elsewhere' }),
     ],
-  } satisfies Record<string, [string, (call: () => Promise<never>) => ForwardTarget]>;
+  } satisfies Record<string, [string, (call: () => Promise<never>) => BridgeTarget]>;
 
   test.each(Object.entries(targets))('%s: its events are retried', async (_, [fault, make]) => {
-    expect(await make(refusing(fault)).send([forwardEntry()])).toMatchObject([
+    expect(await make(refusing(fault)).send([bridgedEvent()])).toMatchObject([
       { ok: false, refusal: 'missing', code: fault },
     ]);
   });
@@ -104,7 +104,7 @@ describe('a wrong address of AWS', () => {
       const parts = rig();
       const call = refusing(fault);
       const events = [send(parts), send(parts)];
-      await consumer(parts, forward({ to: make(call), events: [ThingHappened] }), parts.table).deliver();
+      await consumer(parts, bridge({ to: make(call), events: [ThingHappened] }), parts.table).deliver();
       for (const event of events)
         expect(inboxRow(parts, event)).toMatchObject({
           status: 'FAILED',
@@ -117,13 +117,13 @@ describe('a wrong address of AWS', () => {
 test('SQS: an entry that is refused by itself is rejected', async () => {
   const sendMessageBatch = async () => ({ Failed: [{ Id: '0', Code: 'InvalidMessageContents' }] });
   const target = sqsTarget({ client: { sendMessageBatch }, queueUrl: 'q' });
-  expect(await target.send([forwardEntry()])).toMatchObject([{ refusal: 'invalid' }]);
+  expect(await target.send([bridgedEvent()])).toMatchObject([{ refusal: 'invalid' }]);
 });
 
 test('SQS: the name of a bridge is part of the deduplication id, as its hash if it is too long', async () => {
   const sendMessageBatch = vi.fn<SqsSender['sendMessageBatch']>(async () => ({}));
   const target = sqsTarget({ client: { sendMessageBatch }, queueUrl: 'q.fifo' });
-  const [entry, other] = [forwardEntry(), forwardEntry({ eventId: 'x'.repeat(200) })];
+  const [entry, other] = [bridgedEvent(), bridgedEvent({ eventId: 'x'.repeat(200) })];
   await target.send([entry, other]);
   expect(sendMessageBatch.mock.calls[0]?.[0].Entries).toMatchObject([
     { MessageDeduplicationId: `to-partner/${entry.event.eventId}` },
@@ -136,7 +136,7 @@ describe('JetStream', () => {
 
   test('an event that the stream already has counts as delivered', async () => {
     const target = jetStreamTarget({ ...natsDouble(broker()), subject, servers: 'n' });
-    const entry = forwardEntry();
+    const entry = bridgedEvent();
     await target.send([entry]);
     const [result] = await target.send([entry]);
     expect(result).toEqual({ ok: true, place: { stream: 'ORDERS', sequence: 1 }, duplicate: true });
@@ -152,7 +152,7 @@ describe('JetStream', () => {
     const publish = () => Promise.reject(Object.assign(new Error('no'), { code: err_code }));
     const jetstream = () => ({ publish });
     const target = jetStreamTarget({ ...natsDouble(broker()), jetstream, subject, servers: 'n' });
-    expect(await target.send([forwardEntry()])).toMatchObject([
+    expect(await target.send([bridgedEvent()])).toMatchObject([
       { ok: false, refusal, code: String(err_code) },
     ]);
   });
@@ -161,14 +161,14 @@ describe('JetStream', () => {
 test('JetStream: a secret that cannot be read is denied', async () => {
   const connect = () => Promise.reject(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
   const target = jetStreamTarget({ ...natsDouble(broker()), connect, subject: 'orders', servers: 'n' });
-  expect(await target.send([forwardEntry()])).toMatchObject([{ refusal: 'denied' }]);
+  expect(await target.send([bridgedEvent()])).toMatchObject([{ refusal: 'denied' }]);
 });
 
 describe('RabbitMQ', () => {
   test('a message that is returned is not delivered, although it is confirmed', async () => {
     const side = broker();
     const target = rabbitTarget({ connect: rabbitDouble(side), exchange: 'orders', url: 'amqp://r' });
-    const entries = [forwardEntry({ aggregateId: 'unroutable' }), forwardEntry()];
+    const entries = [bridgedEvent({ aggregateId: 'unroutable' }), bridgedEvent()];
     expect(await target.send(entries)).toMatchObject([
       { ok: false, refusal: 'missing', message: 'no queue is bound for the routing key "OrderPlaced"' },
       { ok: true, place: { 'routing key': 'OrderPlaced' } },
@@ -193,7 +193,7 @@ describe('RabbitMQ with several addresses', () => {
         answer = resolve;
       });
     };
-    expect(await targetOf(connect).send([forwardEntry()])).toMatchObject([{ ok: true }]);
+    expect(await targetOf(connect).send([bridgedEvent()])).toMatchObject([{ ok: true }]);
     answer({ ...late, close: async () => void closed.push('late') });
     await nextTurn();
     expect(tried).toEqual(['amqp://a', 'amqp://b']);
@@ -216,7 +216,7 @@ describe('RabbitMQ with several addresses', () => {
       tried.push(address);
       return Promise.reject(Object.assign(new Error('no'), fault));
     };
-    expect(await targetOf(connect).send([forwardEntry()])).toMatchObject([{ refusal }]);
+    expect(await targetOf(connect).send([bridgedEvent()])).toMatchObject([{ refusal }]);
     expect(tried).toEqual(addresses);
   });
 });
@@ -231,7 +231,7 @@ test('Kinesis: a stream is named by its ARN, which has its account and region', 
     },
   };
   const target = kinesisTarget({ client, streamName });
-  expect(await target.send([forwardEntry()])).toMatchObject([{ ok: true }]);
+  expect(await target.send([bridgedEvent()])).toMatchObject([{ ok: true }]);
   expect(sent).toMatchObject([{ StreamARN: streamName }]);
   expect(sent[0]).not.toHaveProperty('StreamName');
   expect(target.name()).toBe('stream orders');
@@ -247,7 +247,7 @@ test('Kinesis: an aggregate id that cannot be a partition key is replaced by its
   };
   const target = kinesisTarget({ client, streamName: 'orders' });
   for (const aggregateId of ['a\uD83D', '\uDE00b', '\u{1F600}\n', 'x'.repeat(257)]) {
-    const entry = forwardEntry();
+    const entry = bridgedEvent();
     await target.send([{ ...entry, event: { ...entry.event, aggregateId } }]);
   }
   const hash = expect.stringMatching(/^[0-9a-f]{64}$/);

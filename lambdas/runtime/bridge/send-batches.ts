@@ -1,31 +1,31 @@
 import { type Clock, nextTurn, withDeadline } from '../base/clock.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import {
+  type BridgedEvent,
+  type BridgeResult,
+  type BridgeTarget,
   entryBytes,
-  type ForwardEntry,
-  type ForwardResult,
-  type ForwardTarget,
   isPermanent,
   refused,
-} from './forward-target.ts';
+} from './bridge-target.ts';
 
 /** An entry whose message waits for its result. */
 interface Waiting {
-  readonly entry: ForwardEntry;
+  readonly entry: BridgedEvent;
   /** Aborted when the worker has lost the message, or its time is up: it must not be sent then. */
   readonly signal: AbortSignal;
-  readonly settle: (result: Promise<ForwardResult>) => void;
+  readonly settle: (result: Promise<BridgeResult>) => void;
 }
 
 /** Sends one entry, together with others. */
-export type SendEntry = (entry: ForwardEntry, signal: AbortSignal) => Promise<ForwardResult>;
+export type SendEntry = (entry: BridgedEvent, signal: AbortSignal) => Promise<BridgeResult>;
 
 /**
  * Gathers the entries of a function's concurrent messages into calls of the target: while one call runs, the next batch gathers.
  *
  * @param timeoutMs - the time after which a call counts as failed, milliseconds
  */
-export function batchSender(target: ForwardTarget, clock: Clock, timeoutMs: number): SendEntry {
+export function batchSender(target: BridgeTarget, clock: Clock, timeoutMs: number): SendEntry {
   const waiting: Waiting[] = [];
   let sending = false;
   const sendAll = async () => {
@@ -50,7 +50,7 @@ export function batchSender(target: ForwardTarget, clock: Clock, timeoutMs: numb
 }
 
 /** Takes the entries of the next call from those that wait; at least one that must be sent, if there is one. */
-function nextBatch(waiting: Waiting[], limits: ForwardTarget['limits']): Waiting[] {
+function nextBatch(waiting: Waiting[], limits: BridgeTarget['limits']): Waiting[] {
   const batch: Waiting[] = [];
   let bytes = 0;
   for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
@@ -70,7 +70,7 @@ function isLost({ signal, settle }: Waiting): boolean {
 
 /** Sends a batch, and returns those of several entries that are refused permanently, to be sent alone. The others have their results then. */
 async function sendBatch(
-  target: ForwardTarget,
+  target: BridgeTarget,
   batch: readonly Waiting[],
   clock: Clock,
   timeoutMs: number,
@@ -87,13 +87,13 @@ async function sendBatch(
 }
 
 async function answerOf(
-  target: ForwardTarget,
-  entries: readonly ForwardEntry[],
+  target: BridgeTarget,
+  entries: readonly BridgedEvent[],
   clock: Clock,
   timeoutMs: number,
-): Promise<readonly ForwardResult[]> {
+): Promise<readonly BridgeResult[]> {
   // What the target has confirmed is not sent again, however the call ends.
-  const known = new Map<number, ForwardResult>();
+  const known = new Map<number, BridgeResult>();
   try {
     const sent = target.send(entries, (index, result) => known.set(index, result));
     return await withDeadline(clock, timeoutMs, sent, () => {

@@ -1,26 +1,26 @@
 import { describe, expect, test, vi } from 'vitest';
+import { receiptText } from '../../../../lambdas/runtime/base/bridge-receipt.ts';
 import { nextTurn } from '../../../../lambdas/runtime/base/clock.ts';
-import { receiptText } from '../../../../lambdas/runtime/base/forward-receipt.ts';
 import { strict } from '../../../../lambdas/runtime/base/order.ts';
-import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
-import { bridgedId } from '../../../../lambdas/runtime/forward/forward-target.ts';
+import { bridgedId } from '../../../../lambdas/runtime/bridge/bridge-target.ts';
 import {
-  type ForwardEntry,
-  type ForwardOptions,
-  type ForwardResult,
-  type ForwardTarget,
-  forward,
+  type BridgedEvent,
+  type BridgeOptions,
+  type BridgeResult,
+  type BridgeTarget,
+  bridge,
   kinesisTarget,
-} from '../../../../lambdas/runtime/forward.ts';
-import { broker, kinesisDouble } from '../../../contract/forward-doubles.ts';
+} from '../../../../lambdas/runtime/bridge.ts';
+import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
+import { broker, kinesisDouble } from '../../../contract/bridge-doubles.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, consumer, envelope, inboxRow, type Parts, send } from '../consume/consumer-rig.ts';
 
-const stored = (sequence: number): ForwardResult => ({
+const stored = (sequence: number): BridgeResult => ({
   ok: true,
   place: { partition: 3, offset: String(sequence) },
 });
-const refusal = (reason: 'missing' | 'invalid'): ForwardResult => ({
+const refusal = (reason: 'missing' | 'invalid'): BridgeResult => ({
   ok: false,
   refusal: reason,
   code: 'SOME_CODE',
@@ -29,11 +29,10 @@ const refusal = (reason: 'missing' | 'invalid'): ForwardResult => ({
 
 /** A target whose calls are recorded. */
 function targetOf(
-  answer: (entry: ForwardEntry, calls: number) => ForwardResult | Promise<ForwardResult> = (_, n) =>
-    stored(n),
+  answer: (entry: BridgedEvent, calls: number) => BridgeResult | Promise<BridgeResult> = (_, n) => stored(n),
 ) {
-  const calls: (readonly ForwardEntry[])[] = [];
-  const target: ForwardTarget = {
+  const calls: (readonly BridgedEvent[])[] = [];
+  const target: BridgeTarget = {
     name: () => 'topic orders',
     limits: { entries: 10, bytes: 10_000 },
     cloudEventsPrefix: 'ce_',
@@ -46,13 +45,18 @@ function targetOf(
   return { target, calls, bodies: () => calls.flat().map((entry) => entry.body) };
 }
 
-function bridge(parts: Parts, to: ForwardTarget, options: Partial<ForwardOptions> = {}, change: object = {}) {
-  return consumer(parts, forward({ to, events: [ThingHappened], ...options }), parts.table, change);
+function bridgeConsumer(
+  parts: Parts,
+  to: BridgeTarget,
+  options: Partial<BridgeOptions> = {},
+  change: object = {},
+) {
+  return consumer(parts, bridge({ to, events: [ThingHappened], ...options }), parts.table, change);
 }
 
 /** The handler of a bridge without its consumer: its target has 100 ms of real time. */
-function handling(to: ForwardTarget) {
-  const [handler] = forward({ to, events: [ThingHappened], timeoutMs: 100 });
+function handling(to: BridgeTarget) {
+  const [handler] = bridge({ to, events: [ThingHappened], timeoutMs: 100 });
   const handle = handler?.handle as (event: unknown, ctx: unknown) => Promise<unknown>;
   return (detail: Envelope, signal = new AbortController().signal) =>
     handle({ source: 'things' }, { body: JSON.stringify(body(detail)), signal, logFields: {} });
@@ -63,7 +67,7 @@ describe('a bridge', () => {
     const parts = rig();
     const { target, calls } = targetOf();
     const events = [1, 2, 3].map((n) => send(parts, { aggregateId: `thing-${n}` }));
-    await bridge(parts, target).deliver();
+    await bridgeConsumer(parts, target).deliver();
     expect(calls.map(({ length }) => length)).toEqual([3]);
     for (const event of events) {
       const row = inboxRow(parts, event);
@@ -84,7 +88,7 @@ describe('a bridge', () => {
       parts.queue.send(
         `{"detail-type":"ThingHappened","detail":0,"source":"things","detail":${text},"resources":["detail"]}`,
       );
-    await bridge(parts, target).deliver();
+    await bridgeConsumer(parts, target).deliver();
     expect(bodies().sort()).toEqual(details.map((text) => text.trim()).sort());
     expect(
       calls
@@ -98,7 +102,7 @@ describe('a bridge', () => {
     const parts = rig();
     const { target } = targetOf((_, n) => (n === 1 ? refusal('missing') : stored(n)));
     const event = send(parts);
-    const { deliver, drain } = bridge(parts, target);
+    const { deliver, drain } = bridgeConsumer(parts, target);
     await deliver();
     expect(inboxRow(parts, event)).toMatchObject({
       status: 'FAILED',
@@ -114,10 +118,10 @@ describe('a bridge', () => {
     const parts = rig({ maxReceiveCount: 2 });
     const { target, calls } = targetOf(() => refusal('invalid'));
     const event = send(parts);
-    await bridge(parts, target).drain();
+    await bridgeConsumer(parts, target).drain();
     expect(inboxRow(parts, event)).toMatchObject({
       status: 'REJECTED',
-      reason: 'FORWARD_REJECTED',
+      reason: 'BRIDGE_REJECTED',
       attempts: 1,
     });
     expect(calls).toHaveLength(1);
@@ -130,9 +134,9 @@ describe('a bridge', () => {
     const large = (length: number) => send(parts, { data: { n: 1, text: 'x'.repeat(length) } });
     const tooLarge = large(10_000);
     const events = [large(4_000), large(4_000), large(4_000)];
-    await bridge(parts, target).drain();
+    await bridgeConsumer(parts, target).drain();
     expect(inboxRow(parts, tooLarge)).toMatchObject({
-      reason: 'FORWARD_REJECTED',
+      reason: 'BRIDGE_REJECTED',
       lastError: expect.stringMatching(/it has 1\d{4} bytes with its headers; 10000 are allowed/),
     });
     for (const event of events) expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
@@ -143,7 +147,7 @@ describe('a bridge', () => {
     const parts = rig();
     const { target, calls } = targetOf();
     const events = [send(parts), send(parts), send(parts)];
-    await bridge(parts, { ...target, limits: { entries: 2, bytes: 10_000 } }).drain();
+    await bridgeConsumer(parts, { ...target, limits: { entries: 2, bytes: 10_000 } }).drain();
     for (const event of events) expect(inboxRow(parts, event)).toMatchObject({ status: 'PROCESSED' });
     expect(calls.map(({ length }) => length)).toEqual([2, 1]);
   });
@@ -152,12 +156,12 @@ describe('a bridge', () => {
     const parts = rig({ maxReceiveCount: 2 });
     const { target, calls, bodies } = targetOf();
     const sent = send(parts);
-    await bridge(parts, target).drain();
+    await bridgeConsumer(parts, target).drain();
     const bytes = Buffer.byteLength(bodies()[0] ?? '');
     const same = send(parts); // its body has the same size
-    await bridge(parts, { ...target, limits: { entries: 10, bytes } }).drain();
+    await bridgeConsumer(parts, { ...target, limits: { entries: 10, bytes } }).drain();
     expect(inboxRow(parts, sent)).toMatchObject({ status: 'PROCESSED' });
-    expect(inboxRow(parts, same)).toMatchObject({ status: 'REJECTED', reason: 'FORWARD_REJECTED' });
+    expect(inboxRow(parts, same)).toMatchObject({ status: 'REJECTED', reason: 'BRIDGE_REJECTED' });
     expect(calls).toHaveLength(1);
   });
 
@@ -167,7 +171,7 @@ describe('a bridge', () => {
       n === 1 || event.aggregateId === 'bad' ? refusal('invalid') : stored(n),
     );
     const [good, bad] = [send(parts), send(parts, { aggregateId: 'bad' })];
-    await bridge(parts, target).drain();
+    await bridgeConsumer(parts, target).drain();
     expect(inboxRow(parts, good as never)).toMatchObject({ status: 'PROCESSED' });
     expect(inboxRow(parts, bad as never)).toMatchObject({ status: 'REJECTED' });
     expect(calls.map(({ length }) => length)).toEqual([2, 1, 1]);
@@ -181,7 +185,7 @@ describe('a bridge', () => {
       return isClosed ? refusal('invalid') : stored(n);
     });
     const events = ['before', 'bad', 'after'].map((aggregateId) => send(parts, { aggregateId }));
-    await bridge(parts, target).drain();
+    await bridgeConsumer(parts, target).drain();
     const states = events.map((event) => inboxRow(parts, event as never)?.status);
     expect(states).toEqual(['PROCESSED', 'REJECTED', 'PROCESSED']);
   });
@@ -194,7 +198,7 @@ describe('a bridge', () => {
     ] as const) {
       const parts = rig();
       const event = send(parts);
-      await bridge(parts, { ...targetOf().target, send: answer }).deliver();
+      await bridgeConsumer(parts, { ...targetOf().target, send: answer }).deliver();
       expect(inboxRow(parts, event)).toMatchObject({
         status: 'FAILED',
         lastError: expect.stringContaining(code),
@@ -208,7 +212,7 @@ describe('a bridge', () => {
     const handle = handling(target);
     const parts = rig();
     await expect(handle(envelope(parts))).rejects.toMatchObject({
-      code: 'FORWARD_FAILED',
+      code: 'BRIDGE_FAILED',
       message: expect.stringContaining('(TIMEOUT): it did not answer within 100 ms'),
     });
     expect(target.reset).toHaveBeenCalledTimes(1);
@@ -222,14 +226,14 @@ describe('a bridge', () => {
     ['fails', () => Promise.reject(new Error('gone'))],
   ])('a result that is known holds when its call %s', async (_how, end) => {
     const { target } = targetOf();
-    const send: ForwardTarget['send'] = (_, known) => {
+    const send: BridgeTarget['send'] = (_, known) => {
       known?.(1, stored(7));
       return end();
     };
     const handle = handling({ ...target, send });
     const parts = rig();
     const [first, second] = await Promise.allSettled([handle(envelope(parts)), handle(envelope(parts))]);
-    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'FORWARD_FAILED' } });
+    expect(first).toMatchObject({ status: 'rejected', reason: { code: 'BRIDGE_FAILED' } });
     expect(second).toMatchObject({ value: { place: { offset: '7' } } });
   });
 
@@ -277,7 +281,7 @@ describe('a bridge', () => {
     const parts = rig();
     const { target, calls } = targetOf();
     const event = send(parts);
-    await bridge(parts, target).deliver();
+    await bridgeConsumer(parts, target).deliver();
     const [entry] = calls.flat();
     expect(entry && bridgedId(entry)).toBe(`${consumerConfig.consumer}/${event.eventId}`);
   });
@@ -286,7 +290,7 @@ describe('a bridge', () => {
     const parts = rig();
     const { target } = targetOf((_, n) => ({ ...stored(n), duplicate: true }));
     const event = send(parts);
-    await bridge(parts, target).deliver();
+    await bridgeConsumer(parts, target).deliver();
     expect(receiptText(inboxRow(parts, event)?.result as string)).toBe(
       'delivered to topic orders, partition 3, offset 1, which already had it, although this was the first attempt',
     );
@@ -302,7 +306,7 @@ describe('a bridge', () => {
     const parts = rig();
     const { target } = targetOf((_, n) => (n === 1 ? refusal('missing') : { ...stored(n), duplicate: true }));
     const event = send(parts);
-    await bridge(parts, target).drain();
+    await bridgeConsumer(parts, target).drain();
     expect(receiptText(inboxRow(parts, event)?.result as string)).toMatch(/which already had it$/);
     expect(parts.telemetry.lines().map(({ message }) => message)).not.toContainEqual(
       expect.stringContaining('already had the event'),
@@ -320,7 +324,7 @@ describe('a bridge', () => {
     });
     for (const sequence of [3, 1, 4, 2]) send(parts, { sequence });
     const order = { order: strict(), maxReceives: 50 };
-    await bridge(parts, target, { events: [Numbered] }, order).drain(100);
+    await bridgeConsumer(parts, target, { events: [Numbered] }, order).drain(100);
     const tries = calls.flat().map(({ event }) => event.sequence);
     expect(tries).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
   });
@@ -329,17 +333,17 @@ describe('a bridge', () => {
     const parts = rig();
     const { target, calls } = targetOf();
     parts.queue.send({ ...body({ ...envelope(parts), type: 'Heartbeat' }), source: 'mailroom' });
-    await bridge(parts, target).drain();
+    await bridgeConsumer(parts, target).drain();
     expect(calls).toEqual([]);
   });
 });
 
 describe('the headers', () => {
-  const headersOf = async (headers: ForwardOptions['headers'], change: object = {}) => {
+  const headersOf = async (headers: BridgeOptions['headers'], change: object = {}) => {
     const parts = rig();
     const { target, calls } = targetOf();
     const event = send(parts, { aggregateId: 'thing-1', ...change });
-    await bridge(parts, target, { headers }).deliver();
+    await bridgeConsumer(parts, target, { headers }).deliver();
     return { event, headers: calls[0]?.[0]?.headers };
   };
 
@@ -378,9 +382,9 @@ describe('the headers', () => {
 
   test('are refused where a message has none, and so is a timeout out of range', () => {
     const to = kinesisTarget({ client: kinesisDouble(broker()), streamName: 'orders' });
-    expect(() => forward({ to, events: [ThingHappened], headers: 'cloudevents' })).toThrow(
+    expect(() => bridge({ to, events: [ThingHappened], headers: 'cloudevents' })).toThrow(
       'a message of stream orders has no headers',
     );
-    expect(() => forward({ to, events: [ThingHappened], timeoutMs: 5 })).toThrow('timeoutMs is 5');
+    expect(() => bridge({ to, events: [ThingHappened], timeoutMs: 5 })).toThrow('timeoutMs is 5');
   });
 });

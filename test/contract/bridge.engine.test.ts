@@ -3,10 +3,10 @@ import { Kinesis } from '@aws-sdk/client-kinesis';
 import { SNS } from '@aws-sdk/client-sns';
 import { SQS } from '@aws-sdk/client-sqs';
 import { inject } from 'vitest';
-import { kinesisTarget, snsTarget, sqsTarget } from '../../lambdas/runtime/forward.ts';
+import { kinesisTarget, snsTarget, sqsTarget } from '../../lambdas/runtime/bridge.ts';
 import { clientSettings } from '../../lambdas/runtime/index.ts';
+import { type Arrived, type BridgeSubject, describeBridge } from './bridge-contract.ts';
 import { type Differences, differing, type Subject } from './cases.ts';
-import { type Arrived, describeForward, type ForwardSubject } from './forward-contract.ts';
 
 const endpoint = inject('endpoint');
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
@@ -49,10 +49,10 @@ function receiver(url: () => string): () => Promise<readonly Arrived[]> {
 
 /** A target that can be deleted, and created again. */
 async function existing(
-  target: ForwardSubject['target'],
-  arrived: ForwardSubject['arrived'],
+  target: BridgeSubject['target'],
+  arrived: BridgeSubject['arrived'],
   { create, remove }: { create(): Promise<unknown>; remove(): Promise<unknown> },
-): Promise<Subject<ForwardSubject>> {
+): Promise<Subject<BridgeSubject>> {
   await create();
   return {
     subject: {
@@ -64,7 +64,7 @@ async function existing(
   };
 }
 
-describeForward(
+describeBridge(
   'forwarding to SQS, FIFO',
   async () => {
     const QueueName = `${randomUUID()}.fifo`;
@@ -80,7 +80,7 @@ describeForward(
   UNBREAKABLE,
 );
 
-describeForward(
+describeBridge(
   'forwarding to SNS',
   async () => {
     const Name = randomUUID();
@@ -103,7 +103,7 @@ describeForward(
   UNBREAKABLE,
 );
 
-describeForward(
+describeBridge(
   'forwarding to Kinesis',
   async () => {
     const StreamName = randomUUID();

@@ -1,5 +1,5 @@
 /** The result of a forwarded event, as its message's row stores it. */
-export interface ForwardReceipt {
+export interface BridgeReceipt {
   /** The name of the target, e.g. `topic orders`. */
   readonly forwardedTo: string;
   /** Its place there, as the target names it: e.g. `{ partition: 3, offset: '812' }`. */
@@ -15,7 +15,7 @@ export interface ForwardReceipt {
  * nothing now.
  */
 export function receiptWarning(result: unknown): string | undefined {
-  const { forwardedTo, neverSent } = Object(result) as Partial<ForwardReceipt>;
+  const { forwardedTo, neverSent } = Object(result) as Partial<BridgeReceipt>;
   if (neverSent !== true) return undefined;
   return `${forwardedTo} already had the event, although this is the first attempt to send it: does another bridge of this name send there?`;
 }
@@ -35,7 +35,7 @@ export function receiptText(result: string | undefined): string | undefined {
   return [`delivered to ${forwardedTo}`, ...parts, ...had].join(', ');
 }
 
-function parsed(result: string | undefined): Partial<ForwardReceipt> {
+function parsed(result: string | undefined): Partial<BridgeReceipt> {
   try {
     return Object(JSON.parse(result ?? 'null'));
   } catch {

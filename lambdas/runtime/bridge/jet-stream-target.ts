@@ -1,14 +1,14 @@
+import { bridgeAddress } from '../base/bridge-address.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
-import { forwardAddress } from '../base/forward-address.ts';
 import type { ReceivedEvent } from '../events/event.ts';
 import {
+  type BridgedEvent,
+  type BridgeResult,
+  type BridgeTarget,
   bridgedId,
-  type ForwardEntry,
-  type ForwardResult,
-  type ForwardTarget,
   type RefusalCodes,
   refusedBy,
-} from './forward-target.ts';
+} from './bridge-target.ts';
 import { heldConnection } from './held-connection.ts';
 import { addressOf, natsSubject, sendBuilt } from './message-grammar.ts';
 
@@ -53,17 +53,17 @@ export function jetStreamTarget<C extends NatsConnection>(target: {
   readonly headers: () => { set(name: string, value: string): void };
   readonly subject: string | ((event: ReceivedEvent) => string);
   readonly servers?: string | undefined;
-}): ForwardTarget {
+}): BridgeTarget {
   const { subject } = target;
   const subjectOf = addressOf('jetStreamTarget', 'subject', subject, natsSubject);
   const held = heldConnection(
     async () => {
-      const connection = await target.connect(forwardAddress(target.servers, 'servers').split(','));
+      const connection = await target.connect(bridgeAddress(target.servers, 'servers').split(','));
       return { connection, stream: target.jetstream(connection) };
     },
     ({ connection }) => connection.close(),
   );
-  const messageOf = (entry: ForwardEntry) => {
+  const messageOf = (entry: BridgedEvent) => {
     const headers = target.headers();
     for (const [name, value] of Object.entries(entry.headers)) headers.set(name, printable(value));
     const options = { msgID: printable(bridgedId(entry)), headers };
@@ -95,10 +95,10 @@ function storedAt({ stream, seq, duplicate }: Awaited<ReturnType<JetStreamPublis
     ok: true as const,
     place: { stream, sequence: seq },
     ...(duplicate && { duplicate }),
-  } satisfies ForwardResult;
+  } satisfies BridgeResult;
 }
 
-function refusalOf(error: unknown): ForwardResult {
+function refusalOf(error: unknown): BridgeResult {
   const { code } = Object(error) as { readonly code?: unknown };
   const said = typeof code === 'number' ? String(code) : errorCode(error);
   const refusal = refusedBy(REFUSALS, said, errorMessage(error));

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { awsFault } from '../base/aws-errors.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import {
+  type BridgedEvent,
+  type BridgeResult,
   bridgedId,
   entryBytes,
-  type ForwardEntry,
-  type ForwardResult,
   type RefusalCodes,
   refused,
   refusedBy,
-} from './forward-target.ts';
+} from './bridge-target.ts';
 import { accepted, awsAttribute, awsText, checkSize, sendBuilt } from './message-grammar.ts';
 
 /** The codes of SQS, SNS and Kinesis for what is wrong with an entry, or with an address, from their API references. */
@@ -23,7 +23,7 @@ const INVALID: RefusalCodes = [
 ];
 
 /** The result of an entry that AWS refused. A code without a known meaning is `unavailable`. */
-export function awsRefusal(code = 'UNKNOWN', message = 'it gave no reason'): ForwardResult {
+export function awsRefusal(code = 'UNKNOWN', message = 'it gave no reason'): BridgeResult {
   const fault = awsFault(code);
   if (fault === 'missing') return refused('missing', code, message);
   if (fault === 'key') return refused('denied', code, message);
@@ -37,10 +37,10 @@ export function awsRefusal(code = 'UNKNOWN', message = 'it gave no reason'): For
  * @param call - answers with a result for each message, by its index
  */
 export function sendBatchOf<M>(
-  entries: readonly ForwardEntry[],
-  build: (entry: ForwardEntry) => M,
-  call: (messages: readonly M[]) => Promise<readonly (ForwardResult | undefined)[]>,
-): Promise<readonly ForwardResult[]> {
+  entries: readonly BridgedEvent[],
+  build: (entry: BridgedEvent) => M,
+  call: (messages: readonly M[]) => Promise<readonly (BridgeResult | undefined)[]>,
+): Promise<readonly BridgeResult[]> {
   return sendBuilt(entries, build, async (messages) => {
     try {
       return await call(messages);
@@ -54,7 +54,7 @@ export function sendBatchOf<M>(
  * The result of an entry whose whole call was refused. That of several entries can be refused for one of them, and each is then sent alone. That of
  * a single one is refused for its address, e.g. a wrong ARN, because the message was checked before: the event is not at fault.
  */
-function callRefusal(entries: number, code: string, message: string): ForwardResult {
+function callRefusal(entries: number, code: string, message: string): BridgeResult {
   const refusal = awsRefusal(code, message);
   const isOfAddress = !refusal.ok && refusal.refusal === 'invalid' && entries === 1;
   return isOfAddress ? refused('missing', code, message) : refusal;
@@ -75,8 +75,8 @@ export interface BatchAnswer {
 }
 
 /** The results in an answer of SQS or of SNS, whose entries have their index as their id. */
-export function batchResults({ Successful = [], Failed = [] }: BatchAnswer): ForwardResult[] {
-  const results: ForwardResult[] = [];
+export function batchResults({ Successful = [], Failed = [] }: BatchAnswer): BridgeResult[] {
+  const results: BridgeResult[] = [];
   for (const { Id, MessageId = '?', SequenceNumber } of Successful) {
     const place = { message: MessageId, ...(SequenceNumber !== undefined && { sequence: SequenceNumber }) };
     results[Number(Id)] = { ok: true, place };
@@ -88,7 +88,7 @@ export function batchResults({ Successful = [], Failed = [] }: BatchAnswer): For
 const DataType = 'String';
 
 /** The body of a message of SQS or of SNS, and its headers as attributes, whose types count in its size. */
-export function bodyAndAttributes(entry: ForwardEntry, maxBytes: number) {
+export function bodyAndAttributes(entry: BridgedEvent, maxBytes: number) {
   const headers = Object.entries(entry.headers);
   checkSize(entryBytes(entry) + headers.length * DataType.length, maxBytes);
   const MessageAttributes = Object.fromEntries(
@@ -101,7 +101,7 @@ export function bodyAndAttributes(entry: ForwardEntry, maxBytes: number) {
 }
 
 /** The fields of a message in a FIFO queue or topic: nothing for a standard one. */
-export function fifoFields(address: string, entry: ForwardEntry) {
+export function fifoFields(address: string, entry: BridgedEvent) {
   if (!address.endsWith('.fifo')) return {};
   return {
     MessageGroupId: keyOf(entry.event.aggregateId, FIFO_KEY),

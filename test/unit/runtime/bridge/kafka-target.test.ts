@@ -1,22 +1,22 @@
 import fc from 'fast-check';
 import { Partitioners } from 'kafkajs';
 import { describe, expect, test, vi } from 'vitest';
-import { partitionOf } from '../../../../lambdas/runtime/forward/kafka-partitions.ts';
+import { partitionOf } from '../../../../lambdas/runtime/bridge/kafka-partitions.ts';
 import {
-  type ForwardResult,
+  type BridgeResult,
   type KafkaClient,
   type KafkaProducer,
   kafkaTarget,
-} from '../../../../lambdas/runtime/forward.ts';
-import { forwardEntry } from '../../../contract/forward-contract.ts';
-import { broker, kafkaDouble } from '../../../contract/forward-doubles.ts';
+} from '../../../../lambdas/runtime/bridge.ts';
+import { bridgedEvent } from '../../../contract/bridge-contract.ts';
+import { broker, kafkaDouble } from '../../../contract/bridge-doubles.ts';
 
 /** Keys in the double's partitions 0, 1 and 2, the first and the last of which have one leader. */
 const KEYS = [0, 1, 2].map((partition) => {
   for (let n = 0; ; n += 1) if (partitionOf(`order-${n}`, 3) === partition) return `order-${n}`;
 });
 const entryOf = (partition: number, data?: string) =>
-  forwardEntry({ aggregateId: KEYS[partition] ?? '' }, data);
+  bridgedEvent({ aggregateId: KEYS[partition] ?? '' }, data);
 const TOO_LARGE = JSON.stringify('x'.repeat(1024 * 1024));
 
 /** A target on a double whose calls are recorded. */
@@ -141,7 +141,7 @@ describe('Kafka', () => {
       return isHung ? new Promise(() => {}) : send(record);
     });
     await target.send([entryOf(0)]);
-    const known: (ForwardResult | undefined)[] = [];
+    const known: (BridgeResult | undefined)[] = [];
     void target.send([entryOf(1), entryOf(0), entryOf(2)], (index, result) => {
       known[index] = result;
     });
@@ -187,7 +187,7 @@ describe('Kafka', () => {
       },
     });
     const target = kafkaTarget({ client, topic: 'orders', brokers: 'b' });
-    for (let n = 0; n < 20; n += 1) await target.send([forwardEntry({ aggregateId: `order-${n}` })]);
+    for (let n = 0; n < 20; n += 1) await target.send([bridgedEvent({ aggregateId: `order-${n}` })]);
     expect(placed.filter((partition, n) => partition !== placed[n - (n % 2)])).toEqual([]);
   });
 });
