@@ -3,14 +3,14 @@ import { DELIVERY_GRACE_MS } from '../../lambdas/runtime/base/patience.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type AuditReport, createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../../lambdas/runtime/operations/audit/audit-queue-age.ts';
+import { eventBridgeRules } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
 import { withNeighbors } from '../../lambdas/runtime/operations/bus-consumers.ts';
-import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
 import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-directory.ts';
+import { repair } from '../changes/repair/audit-repair.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { repair } from '../reports/audit/audit-repair.ts';
 import { auditFindings, auditJson, auditText } from '../reports/audit/audit-text.ts';
 import { ruleFix } from '../reports/checks/consumer-checks.ts';
-import { fixLine } from '../reports/findings.ts';
+import { fixLine } from '../reports/findings/findings.ts';
 import { durationArgument } from '../terminal/arguments.ts';
 import { BEHIND_MAX_MS } from '../terminal/aws-clock.ts';
 import {

@@ -1,20 +1,16 @@
 import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { areChecked } from '../../lambdas/runtime/inbox/started-effects.ts';
+import { stays } from '../changes/discard/discard-one.ts';
+import { effectsOf, planDiscard } from '../changes/discard/discard-plan.ts';
+import { type DiscardFlags, discardJson, discardText } from '../changes/discard/discard-report.ts';
+import { discardAll } from '../changes/discard/discard-steps.ts';
+import { asPlanned, receiveForChange } from '../changes/planned-dead-letters.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { placeOf } from '../deployment/place.ts';
-import {
-  asPlanned,
-  choose,
-  type DeadLetterChoice,
-  receiveForChange,
-} from '../reports/dead-letters/choice.ts';
+import { choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
 import { verboseOption } from '../reports/dead-letters/dead-letter-text.ts';
 import { asDeployed, deadLetterSource, putBack } from '../reports/dead-letters/dead-letters.ts';
-import { stays } from '../reports/dead-letters/discard.ts';
-import { effectsOf, planDiscard } from '../reports/dead-letters/discard-plan.ts';
-import { type DiscardFlags, discardJson, discardText } from '../reports/dead-letters/discard-report.ts';
-import { discardAll } from '../reports/dead-letters/discard-steps.ts';
 import { SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import {
   type ChangeOptions,

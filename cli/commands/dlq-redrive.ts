@@ -1,16 +1,15 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { settleUnreadable } from '../changes/discard/discard-one.ts';
+import { asPlanned, receiveForChange } from '../changes/planned-dead-letters.ts';
+import { planText, type RedrivePlan, redriveJson, redrivenText } from '../changes/redrive/redrive-report.ts';
+import { redriveInSteps, redriverOf } from '../changes/redrive/redrive-steps.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import { placeOf } from '../deployment/place.ts';
 import { eachOf } from '../deployment/rows-reader.ts';
 import { requireNotPaused } from '../reports/checks/pauses.ts';
-import {
-  asPlanned,
-  choose,
-  type DeadLetterChoice,
-  receiveForChange,
-} from '../reports/dead-letters/choice.ts';
+import { choose, type DeadLetterChoice } from '../reports/dead-letters/choice.ts';
 import { verboseOption } from '../reports/dead-letters/dead-letter-text.ts';
 import {
   type DeadLetter,
@@ -18,17 +17,9 @@ import {
   deadLetterSource,
   putBack,
 } from '../reports/dead-letters/dead-letters.ts';
-import { settleUnreadable } from '../reports/dead-letters/discard.ts';
 import { lowestFirst } from '../reports/dead-letters/redrive-order.ts';
 import { judgeDeadLetters } from '../reports/dead-letters/redrive-plan.ts';
-import {
-  planText,
-  type RedrivePlan,
-  redriveJson,
-  redrivenText,
-} from '../reports/dead-letters/redrive-report.ts';
-import { redriveInSteps, redriverOf } from '../reports/dead-letters/redrive-steps.ts';
-import { orderReader } from '../reports/messages/order-of-aggregate.ts';
+import { orderReader } from '../reports/order/order-of-aggregate.ts';
 import { countArgument, durationArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import { type ChangeOptions, type PlannedVerdicts, reasonOption, reasonToApply } from '../terminal/change.ts';
 import { EXIT, type Io } from '../terminal/io.ts';

@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Redriven } from '../changes/redrive/redrive-steps.ts';
+import type { DataChange } from '../changes/resend/data-changes.ts';
+import { consumerSource, newData, planResend, type ResendPlan } from '../changes/resend/resend-plan.ts';
+import { findToResend, NEVER_RAN, resend } from '../changes/resend/send-in-place.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { placeText } from '../deployment/place.ts';
 import { requireNotPaused } from '../reports/checks/pauses.ts';
-import type { DataChange } from '../reports/dead-letters/data-changes.ts';
 import { deadLetterSource } from '../reports/dead-letters/dead-letters.ts';
-import type { Redriven } from '../reports/dead-letters/redrive-steps.ts';
-import { findToResend, NEVER_RAN, resend } from '../reports/dead-letters/resend.ts';
-import { consumerSource, newData, planResend, type ResendPlan } from '../reports/dead-letters/resend-plan.ts';
 import { durationArgument, onceArgument } from '../terminal/arguments.ts';
 import {
   applyWords,

@@ -19,14 +19,14 @@ import {
   type ReceivedDeadLetters,
   receiveDeadLetters,
 } from '../reports/dead-letters/dead-letters.ts';
+import { judgedText } from '../reports/dead-letters/judged-text.ts';
 import {
   type JudgeDeps,
   type JudgedDeadLetter,
   judgeDeadLetters,
 } from '../reports/dead-letters/redrive-plan.ts';
-import { judgedText } from '../reports/dead-letters/redrive-report.ts';
 import { remediesText } from '../reports/dead-letters/remedies.ts';
-import { orderReader } from '../reports/messages/order-of-aggregate.ts';
+import { orderReader } from '../reports/order/order-of-aggregate.ts';
 import { byOption, countArgument, SOURCE_ARGUMENT } from '../terminal/arguments.ts';
 import { shown } from '../terminal/escaped.ts';
 import { EXIT, type Io } from '../terminal/io.ts';

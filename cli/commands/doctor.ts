@@ -13,7 +13,7 @@ import {
   notCheckedFindings,
   problemFindings,
   problemsJson,
-} from '../reports/findings.ts';
+} from '../reports/findings/findings.ts';
 import { EXIT, type Io } from '../terminal/io.ts';
 import { many } from '../terminal/output.ts';
 import { paint } from '../terminal/paint.ts';

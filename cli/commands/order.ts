@@ -7,15 +7,15 @@ import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import { type LastSequence, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { changeText, placeOf } from '../deployment/place.ts';
-import { aggregateName, blockOf, eventsText, waitingText } from '../reports/messages/order-block.ts';
+import { aggregateName, blockOf, eventsText, waitingText } from '../reports/order/order-block.ts';
 import {
   type AggregateEvent,
   type AggregateOrder,
   numberingServices,
   type OrderedAggregate,
   orderReader,
-} from '../reports/messages/order-of-aggregate.ts';
-import { isStrict } from '../reports/messages/place-of-message.ts';
+} from '../reports/order/order-of-aggregate.ts';
+import { isStrict } from '../reports/order/place-of-message.ts';
 import { countArgument } from '../terminal/arguments.ts';
 import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';

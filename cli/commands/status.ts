@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command } from 'commander';
-import type { CommandLines } from '../reports/findings.ts';
-import { readAcks } from '../reports/status/acknowledgements.ts';
+import { readAcks } from '../reports/findings/acknowledgements.ts';
+import type { CommandLines } from '../reports/findings/findings.ts';
 import {
   busText,
   createBusReader,

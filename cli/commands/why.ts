@@ -6,7 +6,7 @@ import { openEffects } from '../deployment/effects.ts';
 import { checkBodies } from '../deployment/invoke.ts';
 import { readSweepState } from '../deployment/rows-reader.ts';
 import type { JudgeDeps } from '../reports/dead-letters/redrive-plan.ts';
-import { orderReader } from '../reports/messages/order-of-aggregate.ts';
+import { orderReader } from '../reports/order/order-of-aggregate.ts';
 import { verdictOf } from '../reports/why/chain-verdict.ts';
 import { isActionRequired, type WhyContext } from '../reports/why/event-state.ts';
 import { findTrace } from '../reports/why/find-trace.ts';

@@ -26,7 +26,7 @@ import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
-import { eventBridgeRules } from '../../lambdas/runtime/operations/eventbridge-rules.ts';
+import { eventBridgeRules } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
 import type { Clients } from './clients.ts';
 import type {
   DeployedAlarm,

@@ -7,7 +7,7 @@ import { clientSettings, portClientSettings } from '../runtime/base/client-setti
 import { auditSettings } from '../runtime/base/config.ts';
 import { createAuditHandler } from '../runtime/operations/audit/audit-handler.ts';
 import { cloudWatchQueueAges } from '../runtime/operations/audit/audit-queue-age.ts';
-import { eventBridgeRules } from '../runtime/operations/eventbridge-rules.ts';
+import { eventBridgeRules } from '../runtime/operations/audit/eventbridge-rules.ts';
 import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
 import { readDirectory, readEntryVersions, readNeighbors } from '../runtime/operations/ssm-directory.ts';
 import { dynamoTable } from '../runtime/store/dynamo-table.ts';

@@ -1,6 +1,6 @@
+import { queueRedriver, type RedriveProgress } from '../../cli/changes/redrive/redrive-steps.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { type JudgedDeadLetter, judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
-import { queueRedriver, type RedriveProgress } from '../../cli/reports/dead-letters/redrive-steps.ts';
 import { readStanding } from '../../cli/reports/dead-letters/standing.ts';
 import { latest, orderText, STRICT_GROUP, strict } from '../../lambdas/runtime/base/order.ts';
 import { transactional } from '../../lambdas/runtime/consume/handler.ts';

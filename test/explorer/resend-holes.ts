@@ -1,6 +1,6 @@
+import { sendInPlace } from '../../cli/changes/resend/send-in-place.ts';
 import { readInbox } from '../../cli/deployment/message-reader.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
-import { sendInPlace } from '../../cli/reports/dead-letters/resend.ts';
 import { discardMessage } from '../../lambdas/runtime/operations/message-operations.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Hole } from './relay-holes.ts';

@@ -1,13 +1,13 @@
-import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
-import { discard } from '../../cli/reports/dead-letters/discard.ts';
-import { judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
-import { queueRedriver } from '../../cli/reports/dead-letters/redrive-steps.ts';
+import { discard } from '../../cli/changes/discard/discard-one.ts';
+import { queueRedriver } from '../../cli/changes/redrive/redrive-steps.ts';
+import { replacementBy } from '../../cli/changes/resend/resend-plan.ts';
 import {
   type Replacement,
   type ReplacementDeps,
   sendInPlace,
-} from '../../cli/reports/dead-letters/resend.ts';
-import { replacementBy } from '../../cli/reports/dead-letters/resend-plan.ts';
+} from '../../cli/changes/resend/send-in-place.ts';
+import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
+import { judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
 import { readStanding, settled } from '../../cli/reports/dead-letters/standing.ts';
 import { errorCode, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { type Handler, leased } from '../../lambdas/runtime/consume/handler.ts';

@@ -76,6 +76,16 @@ export function circles(imports: readonly Import[]): string[] {
   return found;
 }
 
+/** The same for folders: the imports between the files of two folders are one import. */
+export function folderCircles(imports: readonly Import[]): string[] {
+  const edges = imports
+    .filter(({ to }) => /\.tsx?$/.test(to))
+    .map(({ from, to }) => ({ from: posix.dirname(from), to: posix.dirname(to) }))
+    .filter(({ from, to }) => from !== to);
+  const once = new Map(edges.map((edge) => [`${edge.from} ${edge.to}`, edge]));
+  return circles([...once.values()].map((edge) => ({ ...edge, values: [], typeOnly: false })));
+}
+
 function resolved(file: string, to: string): string {
   return to.startsWith('.') ? posix.join(posix.dirname(file), to) : to;
 }

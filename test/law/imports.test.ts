@@ -1,5 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { circles, type Import, importsBelow, importsIn, loadedBy } from './import-graph.ts';
+import {
+  circles,
+  folderCircles,
+  type Import,
+  importsBelow,
+  importsIn,
+  loadedBy,
+  ROOT,
+} from './import-graph.ts';
 
 const imports = importsBelow([
   'bench',
@@ -93,12 +102,21 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'cli/terminal': upTo('base'),
   'cli/deployment': ['cli/terminal', 'lambdas/runtime/postgres', ...upTo('operations')],
   'cli/reports': ['cli/terminal', 'cli/deployment', ...upTo('operations')],
-  'cli/page/server': ['cli/terminal', 'cli/deployment', 'cli/reports', 'cli/commands', ...upTo('operations')],
-  'cli/page/client': ['cli/terminal', 'cli/reports', 'cli/page/server', ...upTo('store')],
+  'cli/changes': ['cli/terminal', 'cli/deployment', 'cli/reports', ...upTo('operations')],
+  'cli/page/server': [
+    'cli/terminal',
+    'cli/deployment',
+    'cli/reports',
+    'cli/changes',
+    'cli/commands',
+    ...upTo('operations'),
+  ],
+  'cli/page/client': ['cli/terminal', 'cli/reports', 'cli/changes', 'cli/page/server', ...upTo('store')],
   'cli/commands': [
     'cli/terminal',
     'cli/deployment',
     'cli/reports',
+    'cli/changes',
     'localstack',
     'lambdas/runtime/postgres',
     ...upTo('operations'),
@@ -145,6 +163,21 @@ function forbidden(all: readonly Import[]): string[] {
     return may ? [] : [`${from} imports ${to}`];
   });
 }
+
+/** The files of the runtime that make an operator's changes. */
+const WRITERS: ReadonlySet<string> = new Set([
+  'lambdas/runtime/inbox/order-operator.ts',
+  'lambdas/runtime/operations/audit/audit-repair.ts',
+  'lambdas/runtime/operations/message-operations.ts',
+  'lambdas/runtime/outbox/outbox-operator.ts',
+  'lambdas/runtime/store/operation-record.ts',
+]);
+
+/** The functions and the requests to AWS that may change something. */
+const WRITES = /^(invoke|settleByConsumer|(?!(Describe|Filter|Get|List|Simulate)[A-Z])[A-Z]\w*Command)$/;
+
+/** The methods of the ports that change something. */
+const WRITING_CALL = /\.(write|transact|updateEach|remove|enableMapping)\(|queues\.send\(/g;
 
 const isRuntime = (path: string) => path.startsWith('lambdas/runtime/');
 /** The relay with OpenTelemetry, whose API is an optional peer of the package. */
@@ -233,10 +266,27 @@ describe('the law of the tree', () => {
 
   test('the page takes from the command types, the escaping of stored text and the checks of data, and loads nothing of Node', () => {
     const may =
-      /^(cli\/page\/client\/.*|cli\/(terminal\/(escaped|exact-json|times)|reports\/(audit\/audit-answers|dead-letters\/data-changes))\.ts|lambdas\/runtime\/base\/(clock|documentation|errors|retry-schedule|units|json)\.ts|preact(\/hooks)?|eventsource-parser)$/;
+      /^(cli\/page\/client\/.*|cli\/(terminal\/(escaped|exact-json|times)|reports\/audit\/audit-answers|changes\/resend\/data-changes)\.ts|lambdas\/runtime\/base\/(clock|documentation|errors|retry-schedule|units|json)\.ts|preact(\/hooks)?|eventsource-parser)$/;
     const loaded = [...loadedBy('cli/page/client/main.tsx', imports)];
     expect(loaded).toContain('cli/terminal/escaped.ts');
     expect(loaded.filter((name) => !may.test(name))).toEqual([]);
+  });
+
+  test('the reports of the command load nothing that changes a Mailroom, and call nothing that does', () => {
+    const reports = imports.filter(({ from }) => from.startsWith('cli/reports/'));
+    const loaded = new Set(reports.flatMap(({ from }) => [...loadedBy(from, imports)]));
+    expect(loaded).toContain('lambdas/runtime/operations/dead-letters.ts');
+    expect([...loaded].filter((name) => WRITERS.has(name))).toEqual([]);
+    expect(reports.filter(({ values }) => values.some((name) => WRITES.test(name))).map(shown)).toEqual([]);
+    const calls = [...new Set(reports.map(({ from }) => from))].flatMap((file) =>
+      [...textOf(file).matchAll(WRITING_CALL)].map(([call]) => `${file} calls ${call}`),
+    );
+    expect(calls).toEqual([]);
+  });
+
+  test('no two folders import each other, directly or by others', () => {
+    const ofProduct = imports.filter(({ from }) => /^(cli|lambdas|lib)\//.test(from));
+    expect(folderCircles(ofProduct)).toEqual([]);
   });
 
   test('no two files import each other, directly or by others, not even their types', () => {
@@ -275,6 +325,15 @@ describe('the imports of a file', () => {
     expect([...loadedBy('a.ts', some)]).toEqual(['a.ts', 'b.ts', 'zod']);
   });
 
+  test('show folders that import each other', () => {
+    const some = [
+      ...importsIn('a/one.ts', "import { b } from '../b/two.ts';"),
+      ...importsIn('b/three.ts', "import type { A } from '../a/four.ts';"),
+    ];
+    expect(folderCircles(some)).toEqual(['a -> b -> a']);
+    expect(circles(some)).toEqual([]);
+  });
+
   test('show an import cycle, including type imports', () => {
     const some = [
       ...importsIn('a.ts', "import { b } from './b.ts';"),
@@ -285,6 +344,10 @@ describe('the imports of a file', () => {
     expect(circles(some.slice(0, 2))).toEqual([]);
   });
 });
+
+function textOf(file: string): string {
+  return readFileSync(new URL(file, ROOT), 'utf8');
+}
 
 function isHandler(file: string): boolean {
   return file.startsWith('lambdas/') && /(^|[./])handler\.ts$/.test(file) && !isRuntime(file);

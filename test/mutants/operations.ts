@@ -123,10 +123,10 @@ export const operationsMutants: readonly Mutant[] = [
     ['a check covers only the effects that were shown', "typeof checked === 'string' ? checked === effectsDigest(effects) : checked", 'Boolean(checked)'],
     ['a check does not cover a later run of an effect', 'JSON.stringify([key, startedAt, endedAt ?? null])', 'JSON.stringify([key])'],
   ]),
-  ...mutantsOf('cli/reports/messages/applied-resolution.ts', 'checked-effects', [
+  ...mutantsOf('cli/changes/settle/applied-resolution.ts', 'checked-effects', [
     ['a resolve is bound to the effects that its run has read', "effectsChecked && state.is !== 'unreadable' ? effectsDigest(effects) : effectsChecked", 'effectsChecked'],
   ]),
-  ...mutantsOf('cli/reports/messages/resolution.ts', 'settled-unread unreadable-rows', [
+  ...mutantsOf('cli/changes/settle/resolution.ts', 'settled-unread unreadable-rows', [
     ['a message that the deployed code can read is not resolved under the id of its body', 'if (body === undefined) return true;', 'return true;'],
     ['a resolve says that it is unknown whether the deployed code can read the message', 'if (body === undefined) return true;', 'if (body === undefined) return false;'],
     ['an external event that is only in a dead-letter queue is known', 'event !== undefined || body !== undefined', 'event !== undefined'],
@@ -140,7 +140,7 @@ export const operationsMutants: readonly Mutant[] = [
     ['a message that the deployed code can read is discarded under the id of its event', 'const read = { ...deadLetter, ...reading };', 'const read = deadLetter;'],
     ['a discard has the standing of the event that the deployed code reads', '{ ...read, ...(await standingOf(deps, consumer, read)) }', 'read'],
   ]),
-  ...mutantsOf('cli/reports/messages/place-of-message.ts', 'settled-unread', [
+  ...mutantsOf('cli/reports/order/place-of-message.ts', 'settled-unread', [
     ['a message without an event is found by its body', 'unreadableId(deadLetter.received.body) === eventId', 'false'],
   ]),
   ...mutantsOf('cli/page/server/planned-change.ts', 'checked-effects', [

@@ -120,14 +120,14 @@ export const orderMutants: readonly Mutant[] = [
     ['an order that was changed by hand counts only with a whole number', "typeof order?.key === 'string' && Number.isSafeInteger(order.sequence)", "typeof order?.key === 'string'"],
     ['effects refuse a decision before its order does', "if (effects.length > 0 && !areChecked(effectsChecked, started)) return { status: 'effects-unchecked', effects }; if ('missing' in place) return { status: 'out-of-order', missing: place.missing };", "if ('missing' in place) return { status: 'out-of-order', missing: place.missing }; if (effects.length > 0 && !areChecked(effectsChecked, started)) return { status: 'effects-unchecked', effects };"],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/resend.ts', 'order-decisions', [
+  ...mutantsOf('cli/changes/resend/send-in-place.ts', 'order-decisions', [
     ['a resent message leaves its number to the event in its place', 'replacedBy: newEventId,', ''],
     ['a resent message that is superseded was not processed', "progress.state !== 'superseded'", 'true'],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/resend-plan.ts', 'order-decisions', [
+  ...mutantsOf('cli/changes/resend/resend-plan.ts', 'order-decisions', [
     ['a message whose number was passed over is not resent', "if (verdict?.verdict === 'runs') await refusePassedOver(table, consumer, deadLetter);", ''],
   ]),
-  ...mutantsOf('cli/reports/messages/place-of-message.ts', 'order-decisions place-of-message ordered-events', [
+  ...mutantsOf('cli/reports/order/place-of-message.ts', 'order-decisions place-of-message ordered-events', [
     ['a number counts only if the definition of its event declares it', ' && event.sequence === true', ''],
     ['the place of an earlier order does not count', "own !== undefined && (own.mode === 'strict') === isStrict(consumer)", 'own !== undefined'],
     ['the last run of a message has its place', "if (own !== undefined && (own.mode === 'strict') === isStrict(consumer)) return own;", ''],
@@ -141,7 +141,7 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/dead-letters/standing.ts', 'passed-over', [
     ['a superseded message is not handled', "if (supersededBy(standing) !== undefined) return 'superseded';", ''],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/redrive-steps.ts', 'passed-over redrive-steps', [
+  ...mutantsOf('cli/changes/redrive/redrive-steps.ts', 'passed-over redrive-steps', [
     ['a superseded message is not done', 'if (supersededBy(standing) !== undefined) return SUPERSEDED;', ''],
     ['the dead letter of an ordered message stays until its message has ended', 'if (isOrdered || unsentReplacement', 'if (unsentReplacement'],
     ['the dead letter of an ordered message that has ended goes', 'if (isOrdered && hasEnded && received !== undefined) await queues.remove(url, received);', ''],
@@ -159,21 +159,21 @@ export const orderMutants: readonly Mutant[] = [
   ...mutantsOf('cli/reports/dead-letters/redrive-order.ts', 'ordered-events', [
     ['dead letters of one aggregate have a turn each, the lowest number first', 'same.sort((a, b) => a.place.sequence - b.place.sequence);', ''],
   ]),
-  ...mutantsOf('cli/reports/messages/order-of-aggregate.ts', 'ordered-events', [
+  ...mutantsOf('cli/reports/order/order-of-aggregate.ts', 'ordered-events', [
     ['order show lists the events of one aggregate', 'row && place?.key === key', 'row && place'],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/discard-steps.ts', 'ordered-events', [
+  ...mutantsOf('cli/changes/discard/discard-steps.ts', 'ordered-events', [
     ['a strict consumer discards the numbers of an aggregate one after another', 'inTurns(source, plan)', 'plan.map((step) => [step])'],
   ]),
-  ...mutantsOf('cli/reports/messages/applied-resolution.ts', 'order-decisions', [
+  ...mutantsOf('cli/changes/settle/applied-resolution.ts', 'order-decisions', [
     ['a message without a row is resolved at its place', 'order: placed(place),', ''],
     ['a message is resolved in the order that its consumer has', '...{ ...made, effectsChecked: checked, by, isStrict: isStrict(entry) },', '...{ ...made, effectsChecked: checked, by },'],
   ]),
-  ...mutantsOf('cli/reports/messages/allowance.ts', 'order-decisions', [
+  ...mutantsOf('cli/changes/settle/allowance.ts', 'order-decisions', [
     ['a message that was passed over is not allowed to run', 'if (sequence > last) return;', 'return;'],
     ['the place of an earlier order does not keep a message from running', 'entry.order === undefined ? undefined : placed(placeOfMessage(entry, { eventId, row }))', 'known.order'],
   ]),
-  ...mutantsOf('cli/reports/dead-letters/discard.ts', 'order-decisions', [
+  ...mutantsOf('cli/changes/discard/discard-one.ts', 'order-decisions', [
     ['a dead letter without a row is discarded at its place', 'order: placed(place),', ''],
     ['a dead letter is discarded in the order that its consumer has', 'isStrict: isStrict(consumer),', ''],
     ['a dead letter whose predecessor was not applied stays', "if (settled.status === 'out-of-order') return", 'if (false) return'],

@@ -1,10 +1,10 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { repair } from '../../cli/changes/repair/audit-repair.ts';
 import { bothTables } from '../../cli/deployment/both-tables.ts';
 import { type OpenPostgres, openPostgres } from '../../cli/deployment/postgres-database.ts';
 import { postgresTable } from '../../cli/deployment/postgres-table.ts';
 import { runMailroom } from '../../cli/program.ts';
-import { repair } from '../../cli/reports/audit/audit-repair.ts';
 import { runChecks } from '../../cli/reports/checks/check.ts';
 import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { readAcks } from '../../reports/status/acknowledgements.ts';
+import { readAcks } from '../../reports/findings/acknowledgements.ts';
 import { createBusReader } from '../../reports/status/bus-status.ts';
 import { createKeptReadings } from '../../reports/status/kept-readings.ts';
 import { createStatusReader } from '../../reports/status/status-reader.ts';

@@ -2,15 +2,15 @@ import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/error
 import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { effectsDigest } from '../../../lambdas/runtime/inbox/started-effects.ts';
+import { effectsOf } from '../../changes/discard/discard-plan.ts';
+import { repairKey } from '../../changes/repair/audit-repair.ts';
 import { audit } from '../../commands/audit.ts';
 import { discardDeadLetters } from '../../commands/dlq-discard.ts';
 import { redrive } from '../../commands/dlq-redrive.ts';
 import { resendDeadLetter } from '../../commands/dlq-resend.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkedWord, effectText } from '../../deployment/effects.ts';
-import { repairKey } from '../../reports/audit/audit-repair.ts';
 import { choiceWords } from '../../reports/dead-letters/choice.ts';
-import { effectsOf } from '../../reports/dead-letters/discard-plan.ts';
 import { durationArgument, reasonArgument } from '../../terminal/arguments.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';

@@ -12,7 +12,7 @@ import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { answersOf, detailsOf } from './audit-answers.ts';
-import { type AuditRepair, repairJson, repairText } from './audit-repair.ts';
+import { type AuditRepair, repairJson, repairText } from './repair-text.ts';
 
 /** The result of the command: an audit and, with `--repair`, its repair. */
 export interface AuditResult {

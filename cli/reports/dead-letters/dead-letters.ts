@@ -8,20 +8,15 @@ import {
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { deadKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { DeadPointer } from '../../../lambdas/runtime/store/rows.ts';
-import {
-  isUnreadable,
-  readable,
-  readDeadPointer,
-  type UnreadableRow,
-} from '../../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { readDeadPointers } from '../../deployment/dead-pointers.ts';
 import { readDeployed } from '../../deployment/deployed-reading.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { openEffects } from '../../deployment/effects.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
-import { eachOf, type PartialList, readPartition, readSweepState } from '../../deployment/rows-reader.ts';
+import { eachOf, readSweepState } from '../../deployment/rows-reader.ts';
 import { withoutQueue } from '../../deployment/source-consumer.ts';
 import { inboxId, type MessageStanding, readStanding } from './standing.ts';
 
@@ -175,19 +170,6 @@ function deadEvent(pointer: DeadPointer | UnreadableRow): DeadLetter {
 }
 
 const NOTHING = { type: undefined, deadAt: undefined, lastError: undefined };
-
-/** Reads the pointers to the DEAD events. @param max - at most this many of each shard */
-export async function readDeadPointers(
-  table: Table,
-  shards: readonly number[],
-  max: number,
-): Promise<PartialList<DeadPointer | UnreadableRow>> {
-  const found = await eachOf(shards, (shard) => readPartition(table, { pk: deadKey(shard, '').PK }, max));
-  return {
-    items: found.flatMap(({ items }) => items.map((item) => readDeadPointer(item))),
-    more: found.some(({ more }) => more),
-  };
-}
 
 /** A dead-letter source: a queue, or the DEAD rows of the outbox. */
 export type DeadLetterSource = DeadLetterQueue | { readonly name: 'dead'; readonly kind: 'dead' };

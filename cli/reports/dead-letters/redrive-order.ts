@@ -12,9 +12,9 @@ import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf, once } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
-import { aggregateName, blockOf, type OrderBlock } from '../messages/order-block.ts';
-import type { OrderedAggregate, OrderReader } from '../messages/order-of-aggregate.ts';
-import { type MessagePlace, placed, placeOfMessage } from '../messages/place-of-message.ts';
+import { aggregateName, blockOf, type OrderBlock } from '../order/order-block.ts';
+import type { OrderedAggregate, OrderReader } from '../order/order-of-aggregate.ts';
+import { type MessagePlace, placed, placeOfMessage } from '../order/place-of-message.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { inboxId } from './standing.ts';
 

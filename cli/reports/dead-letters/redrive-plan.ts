@@ -12,7 +12,7 @@ import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runti
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import type { OrderReader } from '../messages/order-of-aggregate.ts';
+import type { OrderReader } from '../order/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { pastPlaces, placesIn, placesInOrder, type RedrivePlace } from './redrive-order.ts';
 import { type SettledVerdict, settled, supersededText, unsentReplacement } from './standing.ts';

@@ -4,6 +4,7 @@ import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import { readDeadPointers } from '../../deployment/dead-pointers.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import {
@@ -18,9 +19,8 @@ import {
 } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
-import { readDeadPointers } from '../dead-letters/dead-letters.ts';
 import { readPending, waitingSince } from '../status/pending-events.ts';
-import { containingId, envelopeOf, storedEventId } from '../why/stored-envelope.ts';
+import { containingId, envelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** An event that is not published, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
 export interface UnpublishedEvent {

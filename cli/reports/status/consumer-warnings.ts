@@ -11,9 +11,11 @@ import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { WaitingMessage } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
 import { eachOf, minutesOf, once, type PartialList, withItems } from '../../deployment/rows-reader.ts';
-import { COUNTS_LAG_MS } from '../why/message-case.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import type { RecentMessage } from './recent-messages.ts';
+
+/** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
+export const COUNTS_LAG_MS = MINUTE_MS;
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
 export interface Warning {

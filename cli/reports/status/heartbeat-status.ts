@@ -10,7 +10,7 @@ import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
-import type { CommandLines, Finding } from '../findings.ts';
+import type { CommandLines, Finding } from '../findings/findings.ts';
 import type { Warning } from './consumer-warnings.ts';
 
 /** The scheduled heartbeat, as `mailroom status --json` shows it. Times are epoch milliseconds; absent values are `null`. */

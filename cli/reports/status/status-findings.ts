@@ -4,6 +4,7 @@ import { many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { PartProblem } from '../checks/check.ts';
+import { ackOf } from '../findings/acknowledgements.ts';
 import {
   type CommandLines,
   type Finding,
@@ -11,8 +12,7 @@ import {
   isOpen,
   notCheckedFindings,
   problemFindings,
-} from '../findings.ts';
-import { ackOf } from './acknowledgements.ts';
+} from '../findings/findings.ts';
 import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-status.ts';
 import type { StatusFacts, StatusReport } from './status-report.ts';

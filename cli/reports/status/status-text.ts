@@ -11,7 +11,7 @@ import {
   findingLines,
   isOpen,
   problemsJson,
-} from '../findings.ts';
+} from '../findings/findings.ts';
 import { heartbeatText } from './heartbeat-status.ts';
 import { stateOf, statusFindings } from './status-findings.ts';
 import type { StatusReport } from './status-report.ts';

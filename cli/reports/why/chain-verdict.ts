@@ -9,7 +9,7 @@ import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
-import { fixLine } from '../findings.ts';
+import { fixLine } from '../findings/findings.ts';
 import {
   asClause,
   contextAt,

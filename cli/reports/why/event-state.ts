@@ -4,7 +4,7 @@ import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
-import type { AggregateOrder, OrderedAggregate } from '../messages/order-of-aggregate.ts';
+import type { AggregateOrder, OrderedAggregate } from '../order/order-of-aggregate.ts';
 import type { RedriveCheck } from './redrive-check.ts';
 import type { TracedEvent } from './trace.ts';
 

@@ -1,27 +1,19 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { externalEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { isEventId, outboxKeyOf, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/external-id.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
+import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { type PrefixDeps, wholeEventId } from '../../deployment/event-prefix.ts';
-import {
-  eachOf,
-  minutesOf,
-  partitionsOf,
-  readPartition,
-  readSweepState,
-  withItems,
-} from '../../deployment/rows-reader.ts';
+import { eachOf, withItems } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
-import { containingId, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
+import { isOf, matchOf, searchEvents } from '../events/search-events.ts';
+import { storedEnvelopeOf } from '../events/stored-envelope.ts';
 import type { Trace, UnfoundNumbers } from './trace.ts';
 import { PEEK, readTrace } from './trace-reader.ts';
 
@@ -87,54 +79,6 @@ async function wholeIdIn(rooms: readonly PrefixDeps[], given: string): Promise<s
   return undefined;
 }
 
-/** Minutes read between two reports of progress. */
-const REPORTED_MINUTES = 30;
-
-/** Dependencies of {@link searchEvents}. */
-export interface SearchDeps {
-  readonly directory: Directory;
-  readonly table: Table;
-  readonly signal: AbortSignal;
-  /** Called now and then with the minutes read, their total, and the events found. */
-  readonly onProgress: (read: number, of: number, found: number) => void;
-}
-
-/**
- * Finds the events of a range of time that match an id other than an event id: an order's, a customer's, a chain's. An event
- * matches if its `aggregateId` or `correlationId` is the id, or if `data` contains it as a value at any depth. There is no index,
- * so every minute is read, newest first; the table returns only the rows whose envelope contains the id or is compressed.
- *
- * @returns their ids, newest first
- */
-export async function searchEvents(
-  deps: SearchDeps,
-  id: string,
-  { since, until }: { readonly since: number; readonly until: number },
-): Promise<string[]> {
-  const { directory, table, signal, onProgress } = deps;
-  const { shards } = await readSweepState(directory, table);
-  const minutes = minutesOf(since, until);
-  const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
-  const containing = containingId(id);
-  let read = 0;
-  let found = 0;
-  const matches = await eachOf(
-    partitions,
-    async (pk) => {
-      const query = { pk, skPrefix: EVENT_PREFIX, containing };
-      const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
-      const ids = items.flatMap((row) => matchOf(row, id));
-      read += 1;
-      found += ids.length;
-      const isStep = read % (REPORTED_MINUTES * shards.length) === 0 || read === partitions.length;
-      if (isStep) onProgress(read / shards.length, minutes.length, found);
-      return ids;
-    },
-    signal,
-  );
-  return matches.flat();
-}
-
 /**
  * Adds the causes of events that match the id as well. An event id names its row, so these are found in any minute and any shard, also
  * where the search did not read.
@@ -195,28 +139,6 @@ function unfoundNumbers({ events }: Pick<Trace, 'events'>, aggregateId: string):
     while (end < last && !numbers.has(end + 1)) end += 1;
     return first > last ? [] : [{ ...of, first, last: end }];
   });
-}
-
-function matchOf(row: Item, id: string): string[] {
-  const envelope = storedEnvelopeOf(row);
-  const eventId = storedEventId(row);
-  return eventId !== undefined && envelope !== undefined && belongsTo(envelope, id) ? [eventId] : [];
-}
-
-function belongsTo(envelope: StoredEnvelope, id: string): boolean {
-  return isOf(envelope, id) || holds(envelope.data, id);
-}
-
-/** True for an envelope with the id as its aggregate or correlation id. */
-function isOf(envelope: unknown, id: string): boolean {
-  const { aggregateId, correlationId } = Object(envelope) as Readonly<Record<string, unknown>>;
-  return aggregateId === id || correlationId === id;
-}
-
-function holds(value: unknown, id: string): boolean {
-  if (typeof value === 'string' || typeof value === 'number') return String(value) === id;
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.values(value).some((inner) => holds(inner, id));
 }
 
 /** The form of SQS's message ids. */

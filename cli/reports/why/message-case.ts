@@ -4,10 +4,8 @@ import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { inboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { RejectedRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { COUNTS_LAG_MS } from '../status/consumer-warnings.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
-
-/** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
-export const COUNTS_LAG_MS = MINUTE_MS;
 
 /** Within this time a rejected message reaches the dead-letter queue, and an abandoned one is claimed again. */
 const REDELIVERED_MS = 15 * MINUTE_MS;

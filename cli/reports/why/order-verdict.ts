@@ -3,9 +3,9 @@ import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
-import { aggregateName, blockOf, waitingText } from '../messages/order-block.ts';
-import type { AggregateOrder, OrderReader } from '../messages/order-of-aggregate.ts';
-import { isStrict, placed, placeOfMessage, placeOfRow } from '../messages/place-of-message.ts';
+import { aggregateName, blockOf, waitingText } from '../order/order-block.ts';
+import type { AggregateOrder, OrderReader } from '../order/order-of-aggregate.ts';
+import { isStrict, placed, placeOfMessage, placeOfRow } from '../order/place-of-message.ts';
 import type { MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
 

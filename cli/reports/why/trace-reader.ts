@@ -20,8 +20,8 @@ import {
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { findResend, replacementOf } from '../../deployment/resent-event.ts';
 import { eachOf, minutesOf, once, partitionsOf, readPartition } from '../../deployment/rows-reader.ts';
+import { envelopeOf, storedEnvelopeOf, storedEventId } from '../events/stored-envelope.ts';
 import { readSourceMessages } from './source-messages.ts';
-import { envelopeOf, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
 import { bornAt, type FoundDeadLetter, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
 import { type BusDeps, firstOf, type OpenBus, openBus, roomOf } from './traced-bus.ts';
 

@@ -7,8 +7,8 @@ import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { ResentEvent } from '../../deployment/resent-event.ts';
 import type { DeadLetter } from '../dead-letters/dead-letters.ts';
+import type { StoredEnvelope } from '../events/stored-envelope.ts';
 import type { MessageAtSource } from './source-messages.ts';
-import type { StoredEnvelope } from './stored-envelope.ts';
 
 /** All stored rows of an event, in the outbox and at each consumer. */
 export interface TracedEvent {

@@ -6,7 +6,7 @@ import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { isStop, type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
-import { fixLine } from '../findings.ts';
+import { fixLine } from '../findings/findings.ts';
 import type { StateText, WhyContext } from './event-state.ts';
 import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { findingId } from '../../../cli/reports/findings.ts';
-import { ackOf } from '../../../cli/reports/status/acknowledgements.ts';
+import { ackOf } from '../../../cli/reports/findings/acknowledgements.ts';
+import { findingId } from '../../../cli/reports/findings/findings.ts';
 
 const ack = { until: 10, by: 'ada', reason: 'INC-7', at: 0 };
 const deadLetters = { id: 'dead-letters/consumer:payments', count: 1 };

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { repair } from '../../../cli/changes/repair/audit-repair.ts';
 import { plannedChange } from '../../../cli/page/server/planned-change.ts';
-import { repair, repairJson } from '../../../cli/reports/audit/audit-repair.ts';
+import { repairJson } from '../../../cli/reports/audit/repair-text.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 

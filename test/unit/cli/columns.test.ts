@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { planText, redrivenText } from '../../../cli/changes/redrive/redrive-report.ts';
 import { runMailroom } from '../../../cli/program.ts';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
-import { planText, redrivenText } from '../../../cli/reports/dead-letters/redrive-report.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { traceText, verdictText } from '../../../cli/reports/why/trace-text.ts';

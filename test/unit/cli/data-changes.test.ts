@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { dataChanges } from '../../../cli/reports/dead-letters/data-changes.ts';
+import { dataChanges } from '../../../cli/changes/resend/data-changes.ts';
 
 describe('the differences between two JSON values', () => {
   test('name each changed, added and removed member', () => {

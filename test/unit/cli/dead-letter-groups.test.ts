@@ -1,10 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { discardText } from '../../../cli/changes/discard/discard-report.ts';
+import { planText, redrivenText } from '../../../cli/changes/redrive/redrive-report.ts';
 import { listText } from '../../../cli/commands/dlq.ts';
 import type { DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
-import { discardText } from '../../../cli/reports/dead-letters/discard-report.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead-letters/redrive-plan.ts';
-import { planText, redrivenText } from '../../../cli/reports/dead-letters/redrive-report.ts';
 import { type ShellText, shell } from '../../../cli/terminal/shell.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';

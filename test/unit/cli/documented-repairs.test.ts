@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { discardJson } from '../../../cli/changes/discard/discard-report.ts';
+import { redriveJson } from '../../../cli/changes/redrive/redrive-report.ts';
 import { listJson } from '../../../cli/commands/dlq.ts';
-import { discardJson } from '../../../cli/reports/dead-letters/discard-report.ts';
 import type { JudgedDeadLetter } from '../../../cli/reports/dead-letters/redrive-plan.ts';
-import { redriveJson } from '../../../cli/reports/dead-letters/redrive-report.ts';
 
 /** The JSON documents under a heading of docs/cli-json.md. */
 async function documented(heading: string): Promise<unknown[]> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { searchEvents } from '../../../cli/reports/why/find-trace.ts';
+import { searchEvents } from '../../../cli/reports/events/search-events.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';

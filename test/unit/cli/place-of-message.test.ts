@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
+import { resentEventId } from '../../../cli/changes/resend/resend-plan.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, lastKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { queueRedriver, redriveInSteps, redriverOf } from '../../../cli/changes/redrive/redrive-steps.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
-import {
-  queueRedriver,
-  redriveInSteps,
-  redriverOf,
-} from '../../../cli/reports/dead-letters/redrive-steps.ts';
 import { fingerprint } from '../../../lambdas/runtime/base/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
-import { discard } from '../../../cli/reports/dead-letters/discard.ts';
+import { discard } from '../../../cli/changes/discard/discard-one.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { externalEvent } from '../../../lambdas/runtime/events/external-event.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { problemFindings } from '../../../cli/reports/findings.ts';
+import { problemFindings } from '../../../cli/reports/findings/findings.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusFindings } from '../../../cli/reports/status/status-findings.ts';
 import type { StatusReport } from '../../../cli/reports/status/status-report.ts';

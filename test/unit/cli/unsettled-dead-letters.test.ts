@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { discard } from '../../../cli/reports/dead-letters/discard.ts';
+import { discard } from '../../../cli/changes/discard/discard-one.ts';
 
 const note = { by: 'ada', reason: 'the customer left' };
 

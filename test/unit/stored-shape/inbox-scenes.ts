@@ -1,4 +1,4 @@
-import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
+import { resentEventId } from '../../../cli/changes/resend/resend-plan.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { latest } from '../../../lambdas/runtime/base/order.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';

@@ -1,5 +1,5 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import { resentEventId } from '../../../cli/reports/dead-letters/resend-plan.ts';
+import { resentEventId } from '../../../cli/changes/resend/resend-plan.ts';
 import { eventBridgeBus } from '../../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { HEARTBEAT } from '../../../lambdas/runtime/events/heartbeat-event.ts';

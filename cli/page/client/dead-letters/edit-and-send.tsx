@@ -1,5 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import { type DataChange, dataChanges } from '../../../reports/dead-letters/data-changes.ts';
+import { type DataChange, dataChanges } from '../../../changes/resend/data-changes.ts';
 import { Button } from '../frame/controls.tsx';
 import { many } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { LiveMessage, Run } from '../../../../../cli/page/server/protocol.ts';
-import { ACK } from '../../../../../cli/reports/status/acknowledgements.ts';
+import { ACK } from '../../../../../cli/reports/findings/acknowledgements.ts';
 import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { eventIdTime, outboxKeyOf } from '../../../../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../../../../lambdas/runtime/store/operation-record.ts';

@@ -3,8 +3,8 @@ import { recordOperation } from '../../../lambdas/runtime/store/operation-record
 import type { Deployment } from '../../deployment/deployment.ts';
 import type { ChangeOptions } from '../../terminal/change.ts';
 import type { ShellText } from '../../terminal/shell.ts';
+import { endingOf, type FinalRow } from '../message-ending.ts';
 import type { ManualFix } from './fix-file.ts';
-import { endingOf, type FinalRow } from './message-ending.ts';
 
 /** An operator's decision about one message of one consumer. */
 export interface MessageDecision extends ChangeOptions {

@@ -1,11 +1,11 @@
-import { clipped, many } from '../terminal/output.ts';
-import { paint } from '../terminal/paint.ts';
-import { prose } from '../terminal/prose.ts';
-import { type ShellText, shell } from '../terminal/shell.ts';
-import { time } from '../terminal/times.ts';
-import type { Checked, PartProblem } from './checks/check.ts';
-import { isStop, whoChanged } from './checks/problem-kinds.ts';
-import type { Acknowledgement } from './status/acknowledgements.ts';
+import { clipped, many } from '../../terminal/output.ts';
+import { paint } from '../../terminal/paint.ts';
+import { prose } from '../../terminal/prose.ts';
+import { type ShellText, shell } from '../../terminal/shell.ts';
+import { time } from '../../terminal/times.ts';
+import type { Checked, PartProblem } from '../checks/check.ts';
+import { isStop, whoChanged } from '../checks/problem-kinds.ts';
+import type { Acknowledgement } from './acknowledgements.ts';
 
 /** A finding of `status` or `doctor`. */
 export interface Finding {

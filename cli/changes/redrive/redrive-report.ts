@@ -1,17 +1,27 @@
 import type { Deployment } from '../../deployment/deployment.ts';
 import { type Place, placeText } from '../../deployment/place.ts';
+import { choiceWords, type DeadLetterChoice } from '../../reports/dead-letters/choice.ts';
+import { deadLetterJson, isGrouped } from '../../reports/dead-letters/dead-letter-text.ts';
+import type {
+  DeadLetter,
+  DeadLetterSource,
+  ReceivedDeadLetters,
+} from '../../reports/dead-letters/dead-letters.ts';
+import { judgedText } from '../../reports/dead-letters/judged-text.ts';
+import { orderText } from '../../reports/dead-letters/redrive-order.ts';
+import {
+  type JudgedDeadLetter,
+  REDRIVE_VERDICTS,
+  type RedriveVerdict,
+} from '../../reports/dead-letters/redrive-plan.ts';
+import { type RemedyDeps, remediesText } from '../../reports/dead-letters/remedies.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
-import { type ChangedDeadLetter, choiceWords, type DeadLetterChoice } from './choice.ts';
-import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
-import type { DeadLetter, DeadLetterSource, ReceivedDeadLetters } from './dead-letters.ts';
-import { orderText } from './redrive-order.ts';
-import { type JudgedDeadLetter, REDRIVE_VERDICTS, type RedriveVerdict } from './redrive-plan.ts';
+import type { ChangedDeadLetter } from '../planned-dead-letters.ts';
 import type { Redriven } from './redrive-steps.ts';
-import { type RemedyDeps, remediesText } from './remedies.ts';
 
 /** The plan of a redrive. */
 export interface RedrivePlan {
@@ -150,24 +160,6 @@ function plannedText(
           applyLine(deployment, source.name, choice, options),
         ]),
   ];
-}
-
-/** The verdicts that a table shows in other words. */
-const LABELS: Partial<Record<RedriveVerdict, string>> = {
-  runs: 'would run',
-  fails: 'would fail',
-  'out-of-order': 'out of order',
-};
-
-/** Dead letters with their verdicts as a table. */
-export function judgedText(judged: readonly JudgedDeadLetter[], now: number, grouped: boolean): string {
-  const lines = judged.map((deadLetter) => {
-    const { verdict, code, message } = deadLetter;
-    const label = LABELS[verdict] ?? verdict;
-    const isRefused = code !== undefined || message !== undefined;
-    return { deadLetter, label, refusal: isRefused ? { code, message } : undefined };
-  });
-  return deadLettersText(lines, now, { label: 'verdict', grouped });
 }
 
 /** The outcome of a redrive as text. */

@@ -4,10 +4,10 @@ import { recordOperation } from '../../../lambdas/runtime/store/operation-record
 import type { Deployment } from '../../deployment/deployment.ts';
 import { settleByConsumer } from '../../deployment/invoke.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import type { DeadLetterSource } from './dead-letters.ts';
-import { discard, stays } from './discard.ts';
+import type { DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
+import { inTurns } from '../../reports/dead-letters/redrive-order.ts';
+import { discard, stays } from './discard-one.ts';
 import type { DiscardStep } from './discard-plan.ts';
-import { inTurns } from './redrive-order.ts';
 
 /** Discards the dead letters of a plan, those of one aggregate one after another. */
 export async function discardAll(

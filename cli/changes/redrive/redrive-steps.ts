@@ -6,16 +6,16 @@ import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import type { Terminal } from '../../terminal/terminal.ts';
-import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
-import { streamRange } from './redrive-plan.ts';
+import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
+import { streamRange } from '../../reports/dead-letters/redrive-plan.ts';
 import {
   isHandled,
   type MessageStanding,
   readStanding,
   supersededBy,
   unsentReplacement,
-} from './standing.ts';
+} from '../../reports/dead-letters/standing.ts';
+import type { Terminal } from '../../terminal/terminal.ts';
 
 /** The dead letters of each step; the last step has the rest. */
 const STEPS = [1, 10, Number.POSITIVE_INFINITY] as const;

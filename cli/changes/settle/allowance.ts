@@ -8,10 +8,10 @@ import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { withInbox } from '../../deployment/source-consumer.ts';
+import { placed, placeOfMessage } from '../../reports/order/place-of-message.ts';
 import { applyWords, reasonToApply } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type MessageDecision, type MessageResult, nameOf, record } from './message-decision.ts';
-import { placed, placeOfMessage } from './place-of-message.ts';
 
 /** Plans to let a message run that was rejected as too old; with `apply`, allows it. */
 export async function allow(deployment: Deployment, decision: MessageDecision): Promise<MessageResult> {

@@ -2,16 +2,17 @@ import { areChecked, type EffectsChecked } from '../../../lambdas/runtime/inbox/
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkedWord } from '../../deployment/effects.ts';
 import { type Place, placeText } from '../../deployment/place.ts';
+import { choiceWords, type DeadLetterChoice } from '../../reports/dead-letters/choice.ts';
+import { deadLetterJson, deadLettersText, isGrouped } from '../../reports/dead-letters/dead-letter-text.ts';
+import type { DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
+import { unsentText } from '../../reports/dead-letters/redrive-plan.ts';
 import { applyWords } from '../../terminal/change.ts';
 import { many } from '../../terminal/output.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
-import { type ChangedDeadLetter, choiceWords, type DeadLetterChoice } from './choice.ts';
-import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
-import type { DeadLetterSource } from './dead-letters.ts';
-import { stays } from './discard.ts';
+import type { ChangedDeadLetter } from '../planned-dead-letters.ts';
+import { stays } from './discard-one.ts';
 import { type DiscardStep, effectsOf, mustCheck } from './discard-plan.ts';
-import { unsentText } from './redrive-plan.ts';
 
 /** The flags of a discard that its text repeats. */
 export interface DiscardFlags {

@@ -19,12 +19,22 @@ import { effectNames } from '../../deployment/effects.ts';
 import { typedId } from '../../deployment/event-prefix.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { findResend, RESEND, replacementOf } from '../../deployment/resent-event.ts';
-import { findOne } from './choice.ts';
-import type { DeadLetter } from './dead-letters.ts';
-import { queueRedriver, type Redriven, type RedriveProgress, redriveInSteps } from './redrive-steps.ts';
+import { findOne } from '../../reports/dead-letters/choice.ts';
+import type { DeadLetter } from '../../reports/dead-letters/dead-letters.ts';
+import {
+  REPLACEMENTS_MAX,
+  readStanding,
+  settled,
+  unsentReplacement,
+} from '../../reports/dead-letters/standing.ts';
+import {
+  queueRedriver,
+  type Redriven,
+  type RedriveProgress,
+  redriveInSteps,
+} from '../redrive/redrive-steps.ts';
 import type { ResendPlan } from './resend-plan.ts';
 import { cannot, effectsOf } from './resend-refusals.ts';
-import { REPLACEMENTS_MAX, readStanding, settled, unsentReplacement } from './standing.ts';
 
 /** Waits for this long until the consumer has processed the event, by default. */
 const WAIT_MS = 60_000;

@@ -14,11 +14,18 @@ import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/
 import { unknownReadingText } from '../../deployment/deployed-reading.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
-import { endingOf, type FinalRow } from '../messages/message-ending.ts';
-import { isStrict, placed, unknownPlaceText } from '../messages/place-of-message.ts';
-import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
-import { placeOfLetter } from './redrive-order.ts';
-import { inboxId, isHandled, readStanding, supersededBy, unreadId, unsentReplacement } from './standing.ts';
+import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
+import { placeOfLetter } from '../../reports/dead-letters/redrive-order.ts';
+import {
+  inboxId,
+  isHandled,
+  readStanding,
+  supersededBy,
+  unreadId,
+  unsentReplacement,
+} from '../../reports/dead-letters/standing.ts';
+import { isStrict, placed, unknownPlaceText } from '../../reports/order/place-of-message.ts';
+import { endingOf, type FinalRow } from '../message-ending.ts';
 
 /** Dependencies of {@link discard}. */
 export interface DiscardDeps extends OperationDeps {

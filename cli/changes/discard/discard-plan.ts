@@ -2,10 +2,10 @@ import type { StartedEffect } from '../../../lambdas/runtime/inbox/started-effec
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
-import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
-import { type Discarded, type DiscardOutcome, openText } from './discard.ts';
-import { unsentText } from './redrive-plan.ts';
-import { settled } from './standing.ts';
+import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
+import { unsentText } from '../../reports/dead-letters/redrive-plan.ts';
+import { settled } from '../../reports/dead-letters/standing.ts';
+import { type Discarded, type DiscardOutcome, openText } from './discard-one.ts';
 
 /** A dead letter of a discard, with its outcome. */
 export interface DiscardStep extends Discarded {

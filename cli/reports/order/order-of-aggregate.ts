@@ -13,6 +13,7 @@ import {
   readOutboxRow,
 } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { readDeadPointers } from '../../deployment/dead-pointers.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected } from '../../deployment/message-reader.ts';
 import {
@@ -23,8 +24,7 @@ import {
   readSweepState,
   withItems,
 } from '../../deployment/rows-reader.ts';
-import { readDeadPointers } from '../dead-letters/dead-letters.ts';
-import { searchEvents } from '../why/find-trace.ts';
+import { searchEvents } from '../events/search-events.ts';
 import { type OrderedConsumer, placeOfRow } from './place-of-message.ts';
 
 /** The most rejected messages of a consumer, and the most DEAD events of a shard, that are read. */

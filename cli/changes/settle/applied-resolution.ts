@@ -12,9 +12,9 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { effectsUnchecked, effectText } from '../../deployment/effects.ts';
 import { settleByConsumer } from '../../deployment/invoke.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
+import { isStrict, placed } from '../../reports/order/place-of-message.ts';
 import { causeOf, fixText, type ManualFix } from './fix-file.ts';
 import { ended, type MadeDecision, type MessageResult, nameOf, record } from './message-decision.ts';
-import { isStrict, placed } from './place-of-message.ts';
 import type { Resolution } from './resolution.ts';
 import { effectsUnknown, fixRefused, leased, unreadable } from './resolution-refusals.ts';
 

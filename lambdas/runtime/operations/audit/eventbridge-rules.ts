@@ -3,8 +3,8 @@ import {
   type EventBridgeClient,
   ListTargetsByRuleCommand,
 } from '@aws-sdk/client-eventbridge';
-import { errorCode } from '../base/errors.ts';
-import type { DeployedRules } from './audit/audit-drift.ts';
+import { errorCode } from '../../base/errors.ts';
+import type { DeployedRules } from './audit-drift.ts';
 
 /**
  * The rules port on EventBridge.

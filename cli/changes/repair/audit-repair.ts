@@ -1,25 +1,10 @@
 import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import type { MissingEvent } from '../../../lambdas/runtime/operations/audit/audit-ledger.ts';
-import {
-  planRepair,
-  repairMissing,
-  type UnsentEvent,
-} from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
+import { planRepair, repairMissing } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { type Place, placeOf } from '../../deployment/place.ts';
+import { placeOf } from '../../deployment/place.ts';
+import type { AuditRepair } from '../../reports/audit/repair-text.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
-import { headedList } from '../../terminal/listing.ts';
-import { many } from '../../terminal/output.ts';
-import { prose } from '../../terminal/prose.ts';
-
-/** A repair, planned or applied. */
-export interface AuditRepair {
-  readonly applied: boolean;
-  readonly place: Place;
-  /** The events that would be sent, or were sent, each to the one consumer that missed it. */
-  readonly events: readonly MissingEvent[];
-  readonly unsent: readonly Pick<UnsentEvent, 'eventId' | 'consumer' | 'why'>[];
-}
 
 /** Dependencies of {@link repair}. */
 export type RepairedDeployment = Pick<
@@ -84,51 +69,4 @@ function foundSince(
 /** The key of a missing event in a plan that was confirmed. */
 export function repairKey({ eventId, consumer }: Pick<MissingEvent, 'eventId' | 'consumer'>): string {
   return `${eventId} ${consumer}`;
-}
-
-/** The member `repair` of the document of `--json`. */
-export function repairJson({ applied, place, events, unsent }: AuditRepair) {
-  const outcome = applied ? 'sent' : 'send';
-  return {
-    applied,
-    ...place,
-    events: [
-      ...events.map(({ eventId, consumer }) => ({ eventId, consumer, outcome, why: null })),
-      ...unsent.map(({ eventId, consumer, why }) => ({ eventId, consumer, outcome: 'unsent', why })),
-    ],
-  };
-}
-
-/**
- * A repair as text: what is sent to which consumer, and what is not, and why.
- *
- * @param applyCommand - the command that applies the plan
- */
-export function repairText(
-  { applied, events, unsent }: AuditRepair,
-  { inconclusive }: AuditReport,
-  applyCommand: string,
-): string {
-  const consumers = [...new Set(events.map(({ consumer }) => consumer))].map(
-    (consumer) =>
-      `${many(events.filter((event) => event.consumer === consumer).length, 'event')} to ${consumer}`,
-  );
-  const verb = applied ? 'Sent' : 'Would send';
-  return [
-    prose(events.length === 0 ? 'There is nothing to send.' : `${verb} ${consumers.join(', ')}.`),
-    headedList('Not sent:', [
-      ...unsent.map(({ eventId, consumer, why }) => `${eventId} to ${consumer}: ${why}`),
-      ...inconclusive.map(
-        ({ consumer, events }) =>
-          `${many(events, 'inconclusive event')} to ${consumer}: its queue may hold them`,
-      ),
-    ]),
-    ...(events.length === 0
-      ? []
-      : applied
-        ? ['Audit again in a few minutes.']
-        : [`Nothing was changed. To send them:\n  ${applyCommand}`]),
-  ]
-    .filter((part) => part !== '')
-    .join('\n');
 }

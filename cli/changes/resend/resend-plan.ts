@@ -9,11 +9,12 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
+import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
+import { type JudgedDeadLetter, judgeDeadLetters } from '../../reports/dead-letters/redrive-plan.ts';
+import type { EventAtConsumer } from '../../reports/dead-letters/standing.ts';
 import { exactJson } from '../../terminal/exact-json.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type DataChange, dataChanges } from './data-changes.ts';
-import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
-import { type JudgedDeadLetter, judgeDeadLetters } from './redrive-plan.ts';
 import {
   cannot,
   readableEvent,
@@ -24,7 +25,6 @@ import {
   refuseSettled,
   refuseTooLarge,
 } from './resend-refusals.ts';
-import type { EventAtConsumer } from './standing.ts';
 
 /** The plan of a resend. */
 export interface ResendPlan {

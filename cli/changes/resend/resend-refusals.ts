@@ -13,11 +13,16 @@ import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
+import type { DeadLetter } from '../../reports/dead-letters/dead-letters.ts';
+import { pastPlaces, placesIn } from '../../reports/dead-letters/redrive-order.ts';
+import {
+  type EventAtConsumer,
+  inboxId,
+  settled,
+  supersededText,
+} from '../../reports/dead-letters/standing.ts';
 import { minuteAfter } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
-import type { DeadLetter } from './dead-letters.ts';
-import { pastPlaces, placesIn } from './redrive-order.ts';
-import { type EventAtConsumer, inboxId, settled, supersededText } from './standing.ts';
 
 /** @throws `CANNOT_RESEND` if it is not a Mailroom event that its consumer can read */
 export function readableEvent({ eventId, received }: DeadLetter): {

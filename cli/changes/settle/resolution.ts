@@ -10,14 +10,19 @@ import { openEffects } from '../../deployment/effects.ts';
 import { readInbox } from '../../deployment/message-reader.ts';
 import { isNotDue } from '../../deployment/rows-reader.ts';
 import { withInbox } from '../../deployment/source-consumer.ts';
+import { readStanding } from '../../reports/dead-letters/standing.ts';
+import {
+  type FoundPlace,
+  findPlace,
+  placeOfMessage,
+  unknownPlaceText,
+} from '../../reports/order/place-of-message.ts';
+import { inTime } from '../../reports/why/event-state.ts';
 import { applyWords } from '../../terminal/change.ts';
 import { fileText, type Io } from '../../terminal/io.ts';
 import { shell } from '../../terminal/shell.ts';
-import { readStanding } from '../dead-letters/standing.ts';
-import { inTime } from '../why/event-state.ts';
 import { type ManualFix, readFix, refuseOtherKeys } from './fix-file.ts';
 import type { MessageDecision } from './message-decision.ts';
-import { type FoundPlace, findPlace, placeOfMessage, unknownPlaceText } from './place-of-message.ts';
 import { leased, unreadable } from './resolution-refusals.ts';
 
 /** A message to resolve, and what is known of it. */
