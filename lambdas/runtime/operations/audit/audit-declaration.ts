@@ -1,10 +1,9 @@
 import { errorCode, errorMessage } from '../../base/errors.ts';
 import { parseJson } from '../../base/json.ts';
 import type { Envelope } from '../../events/event.ts';
-import { outboxKeyOf } from '../../store/event-id.ts';
-import { readable, readOutboxRow } from '../../store/stored-rows.ts';
-import type { Table } from '../../store/table.ts';
+import { isUnreadable } from '../../store/stored-rows.ts';
 import type { ConsumerEntry, EntryVersion } from '../directory.ts';
+import type { OutboxRows } from '../outbox-rows.ts';
 import { declaredSince } from '../subscribed-events.ts';
 import type { PublishedEvent } from './audit-ledger.ts';
 
@@ -21,7 +20,7 @@ export interface Declaration {
 
 /** Dependencies of {@link declarationOf}. */
 interface DeclarationDeps {
-  readonly table: Pick<Table, 'get'>;
+  readonly outbox: Pick<OutboxRows, 'byId'>;
   /** @default the date of the entry's last change is that of each subscription */
   readonly versions?: EntryVersions | undefined;
 }
@@ -37,7 +36,7 @@ export const RULE_DELAY_MS = 60_000;
 export async function declarationOf(
   consumer: ConsumerEntry,
   events: readonly PublishedEvent[],
-  { table, versions: readVersions }: DeclarationDeps,
+  { outbox, versions: readVersions }: DeclarationDeps,
 ): Promise<Declaration> {
   const { changedAt = 0 } = consumer;
   const after = (since: number, event: PublishedEvent) => event.publishedAt >= since + RULE_DELAY_MS;
@@ -50,7 +49,7 @@ export async function declarationOf(
     return {
       covers: async (event) => {
         if (isLater(event)) return true;
-        const payload = isFiltered ? await payloadOf(table, event) : undefined;
+        const payload = isFiltered ? await payloadOf(outbox, event) : undefined;
         if (isFiltered && payload === undefined) return false;
         return after(declaredSince(versions, { ...event, data: () => payload }) ?? changedAt, event);
       },
@@ -69,10 +68,10 @@ export async function declarationOf(
 }
 
 /** Reads an event's payload again: the walk keeps none, because they can be large. @returns `undefined` if it cannot be read */
-async function payloadOf(table: Pick<Table, 'get'>, { eventId }: PublishedEvent): Promise<unknown> {
-  const row = readable(readOutboxRow(await table.get(outboxKeyOf(eventId))));
+async function payloadOf(outbox: DeclarationDeps['outbox'], { eventId }: PublishedEvent): Promise<unknown> {
+  const row = await outbox.byId(eventId);
   try {
-    return row && (parseJson(row.envelope) as Envelope).data;
+    return row && !isUnreadable(row) ? (parseJson(row.envelope) as Envelope).data : undefined;
   } catch {
     return undefined;
   }

@@ -1,13 +1,12 @@
 import pMap from 'p-map';
 import { markResent } from '../../outbox/outbox-operator.ts';
-import { outboxKeyOf } from '../../store/event-id.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
 import type { OutboxRow } from '../../store/rows.ts';
-import { isUnreadable, readOutboxRow } from '../../store/stored-rows.ts';
-import type { Table } from '../../store/table.ts';
+import { isUnreadable } from '../../store/stored-rows.ts';
 import { depthOf } from '../dead-letters.ts';
 import { deliveredEvent } from '../delivered-event.ts';
 import { type ConsumerEntry, type Directory, deployWords } from '../directory.ts';
+import { dynamoOutboxRows, type OutboxRows } from '../outbox-rows.ts';
 import type { Queues } from '../queues.ts';
 import type { MissingEvent } from './audit-ledger.ts';
 
@@ -15,6 +14,8 @@ import type { MissingEvent } from './audit-ledger.ts';
 export interface RepairDeps extends OperationDeps {
   readonly directory: Directory;
   readonly queues: Pick<Queues, 'depth' | 'send'>;
+  /** @default the rows in the table */
+  readonly stored?: { readonly outbox: OutboxRows } | undefined;
 }
 
 /** A missing event that cannot be sent, and the reason. */
@@ -45,7 +46,7 @@ const SENDS_AT_ONCE = 8;
  * ```
  */
 export async function planRepair(
-  deps: Pick<RepairDeps, 'table' | 'directory' | 'queues'>,
+  deps: Pick<RepairDeps, 'table' | 'stored' | 'directory' | 'queues'>,
   missing: readonly MissingEvent[],
 ): Promise<RepairPlan> {
   const plans = await Promise.all(
@@ -98,19 +99,19 @@ export async function repairMissing(
 
 /** The events of one consumer, in the order of the audit. */
 async function planConsumer(
-  { table, queues }: Pick<RepairDeps, 'table' | 'queues'>,
+  deps: Pick<RepairDeps, 'table' | 'stored' | 'queues'>,
   consumer: ConsumerEntry,
   missing: readonly MissingEvent[],
 ): Promise<RepairPlan & { readonly queueArn: string }> {
   const events = missing.filter((event) => event.consumer === consumer.name);
-  const depth = events.length === 0 ? undefined : await depthOf(queues, consumer.queue);
+  const depth = events.length === 0 ? undefined : await depthOf(deps.queues, consumer.queue);
   if (depth === undefined) {
     const why = `its queue does not exist; \`${deployWords(consumer).join(' ')}\` restores it`;
     return { queueArn: '', toSend: [], unsent: events.map((event) => ({ ...event, why })) };
   }
   const judged = await pMap(
     events,
-    async (event) => ({ event, why: (await readSendable(table, event.eventId)).why }),
+    async (event) => ({ event, why: (await readSendable(deps, event.eventId)).why }),
     { concurrency: SENDS_AT_ONCE },
   );
   return {
@@ -126,7 +127,7 @@ async function sendAgain(
   { eventId, publishedAt }: MissingEvent,
   place: { readonly region: string; readonly account: string },
 ): Promise<string | undefined> {
-  const { row, why } = await readSendable(deps.table, eventId);
+  const { row, why } = await readSendable(deps, eventId);
   if (row === undefined) return why;
   if ((await markResent(deps, eventId)) === undefined) return EXPIRED;
   await deps.queues.send(consumer.queue, deliveredEvent(row, { ...place, time: publishedAt }));
@@ -137,12 +138,13 @@ const EXPIRED = 'its outbox row has expired, and its payload with it';
 
 /** Reads an event's outbox row, or why it cannot be sent. */
 async function readSendable(
-  table: Pick<Table, 'get'>,
+  { table, stored }: Pick<RepairDeps, 'table' | 'stored'>,
   eventId: string,
 ): Promise<
   { readonly row: OutboxRow; readonly why?: undefined } | { readonly row?: undefined; readonly why: string }
 > {
-  const row = readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true }));
+  const { outbox } = stored ?? { outbox: dynamoOutboxRows(table) };
+  const row = await outbox.byId(eventId, true);
   if (row === undefined) return { why: EXPIRED };
   return isUnreadable(row) ? { why: `its outbox row cannot be read: ${row.unreadable}` } : { row };
 }

@@ -5,13 +5,12 @@ import { DAY_MS } from '../../base/units.ts';
 import { rowsOf } from '../../inbox/inbox-history.ts';
 import { isOverdue } from '../../inbox/inbox-state.ts';
 import { eventIdTime } from '../../store/event-id.ts';
-import { inboxHistoryKey, inboxKey } from '../../store/keys.ts';
-import { asRow, type InboxHistory } from '../../store/rows.ts';
-import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
-import type { Table } from '../../store/table.ts';
+import { isUnreadable } from '../../store/stored-rows.ts';
 import { atHome } from '../bus-consumers.ts';
 import { deadLettersTo, depthOf, peekDeadLetters } from '../dead-letters.ts';
 import type { ConsumerEntry } from '../directory.ts';
+import type { InboxRows } from '../inbox-rows.ts';
+import type { OutboxRows } from '../outbox-rows.ts';
 import type { Queues } from '../queues.ts';
 import { declarationOf, type EntryVersions } from './audit-declaration.ts';
 import type { InconclusiveEvents, Ledger, PublishedEvent } from './audit-ledger.ts';
@@ -28,9 +27,8 @@ const CLOCK_MARGIN_MS = 60_000;
 
 /** Dependencies of a judgment. */
 interface Judging {
-  readonly table: Pick<Table, 'get'>;
-  /** The table with the consumer's inbox. */
-  readonly inbox: Pick<Table, 'get'>;
+  readonly outbox: Pick<OutboxRows, 'byId'>;
+  readonly inbox: Pick<InboxRows, 'byEvent' | 'history'>;
   readonly queues: Pick<Queues, 'depth' | 'receive' | 'show'>;
   readonly ages?: QueueAges | undefined;
   readonly versions?: EntryVersions | undefined;
@@ -96,7 +94,7 @@ async function judgeAll(
   ledger: Ledger,
   onUnread?: (error: unknown, event: PublishedEvent) => void,
 ): Promise<Judgment> {
-  const { table, inbox, queues, clock, hasTimeLeft } = deps;
+  const { outbox, inbox, queues, clock, hasTimeLeft } = deps;
   const open = ledger.open(consumer.name);
   if (open.length === 0) return { inconclusive: [], incomplete: [] };
   const { name } = atHome(consumer);
@@ -105,16 +103,15 @@ async function judgeAll(
   const dead = await deadLettersOf(queues, consumer);
   const queued = Math.max(before, await heldBy(queues, consumer.queue));
   const oldestAt = queued === 0 ? Number.POSITIVE_INFINITY : await deps.ages?.oldestAt(consumer.queue);
-  const history = await inbox.get(inboxHistoryKey(name), { consistent: true });
+  const history = await inbox.history(name);
   const versions = deps.earlier ? undefined : deps.versions;
-  const declaration = await declarationOf(consumer, open, { table, versions });
+  const declaration = await declarationOf(consumer, open, { outbox, versions });
   const doubtful: PublishedEvent[] = [];
   let unjudged = 0;
 
   /** Returns true if TTL may have deleted the inbox row: then its absence proves nothing. */
   function isExpired({ eventId }: PublishedEvent): boolean {
-    const kept = history && asRow<InboxHistory>(history);
-    const rows = rowsOf(kept, eventIdTime(eventId), consumer.inboxRetentionDays, lookedAt);
+    const rows = rowsOf(history, eventIdTime(eventId), consumer.inboxRetentionDays, lookedAt);
     return rows.handledFrom + rows.days * DAY_MS <= lookedAt;
   }
 
@@ -138,7 +135,7 @@ async function judgeAll(
       unjudged += 1;
       return leave(event);
     }
-    const row = readInboxRow(await inbox.get(inboxKey(name, event.eventId), { consistent: true }));
+    const row = await inbox.byEvent(name, event.eventId, true);
     if (row !== undefined && (isUnreadable(row) || !isOverdue(row, lookedAt - deps.graceMs)))
       return ledger.row(consumer.name, event.eventId, row);
     const isExpected =

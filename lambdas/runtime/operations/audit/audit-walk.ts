@@ -7,12 +7,14 @@ import { isOverdue } from '../../inbox/inbox-state.ts';
 import { shardsOfMinute } from '../../relay/shards-of-minute.ts';
 import { shardsEverUsed } from '../../relay/sweep-state.ts';
 import { eventIdInSortKey, eventIdTime, minuteOf, SHARDS_MAX } from '../../store/event-id.ts';
-import { EVENT_PREFIX, inboxKey, outboxPartition } from '../../store/keys.ts';
+import { EVENT_PREFIX } from '../../store/keys.ts';
 import type { OutboxRow } from '../../store/rows.ts';
-import { isUnreadable, readInboxRow, readOutboxRow } from '../../store/stored-rows.ts';
-import { type Item, pagesOf, type Table } from '../../store/table.ts';
+import { isUnreadable } from '../../store/stored-rows.ts';
+import type { Table } from '../../store/table.ts';
 import { atHome } from '../bus-consumers.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
+import type { InboxRows, StoredMessageRow } from '../inbox-rows.ts';
+import type { OutboxRows, StoredEventRow } from '../outbox-rows.ts';
 import { consumersOf } from '../subscribed-events.ts';
 import type { Deliveries } from './audit-deliveries.ts';
 import type { Doubles } from './audit-doubles.ts';
@@ -21,7 +23,7 @@ import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.t
 /** The number of partitions read concurrently. */
 const PARTITIONS_AT_ONCE = 8;
 
-/** The number of inbox rows read by one request, for each partition: of up to 400 KB each, 160 MB in memory at most. */
+/** The number of inbox rows read at once, for each partition: of up to 400 KB each, 160 MB in memory at most. */
 const ROWS_AT_ONCE = 50;
 
 /** Minutes are read in groups of this size, oldest first: after each group, the audit reports its progress. */
@@ -38,10 +40,12 @@ const PROBES_MAX = 8;
 
 /** Dependencies of the walk. */
 interface WalkDeps {
-  readonly table: Pick<Table, 'get' | 'getEach' | 'query'>;
+  readonly table: Pick<Table, 'get' | 'query'>;
+  readonly outbox: Pick<OutboxRows, 'inMinute'>;
+  readonly inbox: Pick<InboxRows, 'byEvents'>;
   readonly directory: Directory;
-  /** The table of the inbox of a consumer of another Mailroom. */
-  readonly inboxOf: (consumer: ConsumerEntry) => Pick<Table, 'get'>;
+  /** The inbox of a consumer of another Mailroom. */
+  readonly inboxOf: (consumer: ConsumerEntry) => Pick<InboxRows, 'byEvent'>;
   readonly ledger: Ledger;
   readonly deliveries: Pick<Deliveries, 'add' | 'leaveOut'>;
   readonly doubles: Doubles;
@@ -130,9 +134,9 @@ async function walkShards(walk: Walk, first: number, end: number): Promise<numbe
     onProgress?.({ minute: minutes[0] ?? '', events: counts.events });
     const read = minutes.filter((minute) => !isInside(minute, gap));
     const partitions = read.flatMap((minute) =>
-      Array.from({ length: end - first }, (_, index) => outboxPartition(minute, first + index)),
+      Array.from({ length: end - first }, (_, index) => ({ minute, shard: first + index })),
     );
-    const whole = await pMap(partitions, (pk) => readPartition(walk, pk), {
+    const whole = await pMap(partitions, (partition) => readPartition(walk, partition), {
       concurrency: PARTITIONS_AT_ONCE,
     });
     if (whole.includes(false)) break;
@@ -153,34 +157,45 @@ async function higherShards({ table, since, until, hasTimeLeft }: Walk, swept: n
 }
 
 /** Reads a minute of a shard. @returns true if it was read completely */
-async function readPartition(walk: Walk, pk: string): Promise<boolean> {
+async function readPartition(
+  walk: Walk,
+  { minute, shard }: { readonly minute: string; readonly shard: number },
+): Promise<boolean> {
   if (!walk.hasTimeLeft()) return false;
-  for await (const { items, cursor } of pagesOf(walk.table, { pk, skPrefix: EVENT_PREFIX })) {
-    await enterAll(walk, items);
-    if (cursor !== undefined && !walk.hasTimeLeft()) return false;
+  const pages = walk.outbox.inMinute(minute, shard, {}, (row) => expectedOf(walk, row));
+  for await (const { items, more } of pages) {
+    await enterAll(walk, items.flat());
+    if (more && !walk.hasTimeLeft()) return false;
   }
   return true;
 }
 
-/** Enters a page of outbox rows. An event keeps no envelope, so all events of a page fit into memory. */
-async function enterAll(walk: Walk, items: readonly Item[]): Promise<void> {
-  const expected = items.flatMap((item) => {
-    const { event, consumers = [] } = countEvent(walk, item) ?? {};
-    return event === undefined ? [] : consumers.map((consumer) => ({ consumer, event }));
-  });
+/** An event that a consumer must have received. */
+interface ExpectedEvent {
+  readonly consumer: ConsumerEntry;
+  readonly event: PublishedEvent;
+}
+
+function expectedOf(walk: Walk, row: StoredEventRow): ExpectedEvent[] {
+  const { event, consumers = [] } = countEvent(walk, row) ?? {};
+  return event === undefined ? [] : consumers.map((consumer) => ({ consumer, event }));
+}
+
+/** Enters the events of a page. An event keeps no envelope, so all events of a page fit into memory. */
+async function enterAll(walk: Walk, expected: readonly ExpectedEvent[]): Promise<void> {
   const own = expected.filter(({ consumer }) => consumer.elsewhere === undefined);
   for (let from = 0; from < own.length; from += ROWS_AT_ONCE) {
     const batch = own.slice(from, from + ROWS_AT_ONCE);
-    const rows = await walk.table.getEach(
-      batch.map(({ consumer, event }) => inboxKey(consumer.name, event.eventId)),
-    );
-    batch.forEach(({ consumer, event }, index) => {
-      enterAt(walk, consumer.name, event, rows[index]);
-    });
+    const messages = batch.map(({ consumer: { name }, event }) => ({
+      consumer: name,
+      eventId: event.eventId,
+      event,
+    }));
+    await walk.inbox.byEvents(messages, ({ consumer, event }, row) => enterAt(walk, consumer, event, row));
   }
   const others = expected.filter(({ consumer }) => consumer.elsewhere !== undefined);
-  const enter = async ({ consumer, event }: (typeof others)[number]) => {
-    const reading = walk.inboxOf(consumer).get(inboxKey(atHome(consumer).name, event.eventId));
+  const enter = async ({ consumer, event }: ExpectedEvent) => {
+    const reading = walk.inboxOf(consumer).byEvent(atHome(consumer).name, event.eventId);
     // An unread row is judged later, which names the reason.
     enterAt(walk, consumer.name, event, await reading.catch(() => undefined));
   };
@@ -188,18 +203,15 @@ async function enterAll(walk: Walk, items: readonly Item[]): Promise<void> {
 }
 
 /**
- * Counts an outbox row. A row that cannot be read, or has an unknown status, is counted as unreadable. It awaits nothing, so that
- * one envelope at a time is inflated: up to 1 MB each, and a page has many.
+ * Counts an outbox row. A row that cannot be read, or has an unknown status, is counted as unreadable.
  *
  * @returns the event, and the consumers that must receive it, if it is published
  */
 function countEvent(
   walk: Walk,
-  item: Item,
+  row: StoredEventRow,
 ): { readonly event: PublishedEvent; readonly consumers: readonly ConsumerEntry[] } | undefined {
   const { since, until, gap = NO_GAP, counts, unreadable, doubles, deliveries, directory } = walk;
-  const row = readOutboxRow(item);
-  if (row === undefined) return undefined;
   const eventId = eventIdInSortKey(row.SK);
   if (eventId !== undefined) {
     const mintedAt = eventIdTime(eventId);
@@ -233,10 +245,9 @@ function enterAt(
   { ledger, overdueAt }: Walk,
   consumer: string,
   event: PublishedEvent,
-  item: Item | undefined,
+  row: StoredMessageRow | undefined,
 ): void {
   ledger.expect(consumer);
-  const row = readInboxRow(item);
   if (row === undefined) ledger.undecided(consumer, event);
   else if (!isUnreadable(row) && isOverdue(row, overdueAt)) ledger.undecided(consumer, { ...event, row });
   else ledger.row(consumer, event.eventId, row);

@@ -10,6 +10,8 @@ import { type BusFault, busFaults, byInbox, withNeighbors } from '../bus-consume
 import type { BusDirectory } from '../bus-directory.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { BrokenDirectory } from '../directory-reader.ts';
+import { dynamoInboxRow, dynamoInboxRows, type InboxRows } from '../inbox-rows.ts';
+import { dynamoOutboxRows, type OutboxRows } from '../outbox-rows.ts';
 import type { Queues } from '../queues.ts';
 import { externalEventsOf, mailroomEventsOf } from '../subscribed-events.ts';
 import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
@@ -43,11 +45,13 @@ interface AuditNeighbor {
 /** Dependencies of {@link createAudit}. The audit only reads. */
 export interface AuditDeps {
   readonly table: Pick<Table, 'get' | 'getEach' | 'query'>;
+  /** @default the rows in the table */
+  readonly stored?: { readonly outbox: OutboxRows; readonly inbox: InboxRows } | undefined;
   /** The consumers that must receive each event, as the constructs declared them, which may differ from what is deployed. */
   readonly directory: Directory;
   /** The other Mailrooms on the bus, whose consumers must receive the events as well. @default none */
   readonly neighbors?: readonly AuditNeighbor[] | undefined;
-  /** The table port also reads the rows of a PostgreSQL database. @default false: consumers whose inbox is there are not audited */
+  /** `stored` also reads the rows of a PostgreSQL database. @default false: consumers whose inbox is there are not audited */
   readonly readsPostgres?: boolean | undefined;
   /** The claims on the bus, which show a consumer without an entry. @default they are not read */
   readonly claims?: BusDirectory | undefined;
@@ -186,7 +190,8 @@ const WALK_SHARE = 0.7;
  */
 export function createAudit(deps: AuditDeps): Audit {
   const { clock = systemClock } = deps;
-  const { directory, unread, inboxOf } = busOf(deps);
+  const bus = busOf(deps);
+  const { directory } = bus;
 
   return {
     run: async (range) => {
@@ -200,12 +205,8 @@ export function createAudit(deps: AuditDeps): Audit {
       const incomplete = [...unlistedTexts(directory), ...busFaults(deps, deps.claims).map(faultText)];
       const inconclusive: InconclusiveEvents[] = [];
       const drift = await findDrift(deps, deps.directory);
-      const deliveries = createDeliveries({
-        directory,
-        periodMs: range.deliveriesMs ?? DAY_MS,
-        graceMs,
-        now: startedAt,
-      });
+      const { deliveriesMs: periodMs = DAY_MS } = range;
+      const deliveries = createDeliveries({ directory, periodMs, graceMs, now: startedAt });
       const backlogs = createBacklogs(directory, startedAt);
       const ledger = createLedger(directory, (...counted) => {
         deliveries.add(...counted);
@@ -215,8 +216,7 @@ export function createAudit(deps: AuditDeps): Audit {
       const { seenUntil, counts, unreadable, shards } = await walkOutbox(
         {
           ...deps,
-          directory,
-          inboxOf,
+          ...bus,
           ledger,
           deliveries,
           doubles,
@@ -233,7 +233,8 @@ export function createAudit(deps: AuditDeps): Audit {
       for (const consumer of directory.consumers) {
         const judging = {
           ...deps,
-          inbox: inboxOf(consumer),
+          outbox: bus.outbox,
+          inbox: bus.inboxOf(consumer),
           clock,
           graceMs,
           earlier: range.earlier ?? false,
@@ -258,7 +259,7 @@ export function createAudit(deps: AuditDeps): Audit {
         inconclusive,
         duplicated: doubles.found(),
         drift,
-        notAudited: notAudited(deps.directory, unread),
+        notAudited: notAudited(deps.directory, bus.unread),
         incomplete,
         repaired: 0,
       };
@@ -288,17 +289,20 @@ function higherShardsText({ swept, used }: WalkReport['shards'], agoMs: number):
   );
 }
 
-/** The consumers of every Mailroom on the bus, and the tables with their inboxes. */
-function busOf({ table, directory, neighbors = [], claims, readsPostgres = false }: AuditDeps) {
+/** The consumers of every Mailroom on the bus, the outbox, and their inboxes. */
+function busOf({ table, stored, directory, neighbors = [], claims, readsPostgres = false }: AuditDeps) {
+  const { outbox, inbox } = stored ?? { outbox: dynamoOutboxRows(table), inbox: dynamoInboxRows(table) };
   const directories = neighbors.map((neighbor) => neighbor.directory);
-  const tables = new Map(
-    neighbors.map(({ directory, table }) => [directory.mailroom.table, untilRefused(table)]),
+  const inboxes = new Map(
+    neighbors.map(({ directory, table }) => [directory.mailroom.table, dynamoInboxRow(untilRefused(table))]),
   );
   const { read, unread } = byInbox(withNeighbors(directory, directories, claims), readsPostgres);
   return {
     directory: read,
     unread,
-    inboxOf: ({ elsewhere }: ConsumerEntry) => tables.get(elsewhere?.table ?? '') ?? table,
+    outbox,
+    inbox,
+    inboxOf: ({ elsewhere }: ConsumerEntry) => inboxes.get(elsewhere?.table ?? '') ?? inbox,
   };
 }
 

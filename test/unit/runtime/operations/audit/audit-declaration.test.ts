@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { declarationOf } from '../../../../../lambdas/runtime/operations/audit/audit-declaration.ts';
 import type { ConsumerEntry, EntryVersion } from '../../../../../lambdas/runtime/operations/directory.ts';
+import { dynamoOutboxRows } from '../../../../../lambdas/runtime/operations/outbox-rows.ts';
 import { consumersOf, declaredSince } from '../../../../../lambdas/runtime/operations/subscribed-events.ts';
 import { auditRig, consumerEntry } from './audit-rig.ts';
 
@@ -145,6 +146,9 @@ test('an event whose payload cannot be read is declared for every filter, but it
     ...published,
     eventId: readable.eventId.replace(/.$/, (end) => (end === '0' ? '1' : '0')),
   };
-  const declaration = await declarationOf(filtered, [readable, expired], { table: rig.table, versions });
+  const declaration = await declarationOf(filtered, [readable, expired], {
+    outbox: dynamoOutboxRows(rig.table),
+    versions,
+  });
   expect([await declaration.covers(readable), await declaration.covers(expired)]).toEqual([true, false]);
 });
