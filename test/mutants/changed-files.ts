@@ -13,30 +13,23 @@ const BASES = ['origin/main', 'HEAD', 'HEAD~1'];
  * @throws `NO_SUCH_COMMIT` if Git does not find the commit
  */
 export function changedSince(ref?: string): ReadonlySet<string> {
-  if (ref !== undefined) {
-    const changed = diff(ref);
-    if (changed !== undefined) return new Set(changed);
+  if (ref === undefined)
+    return new Set(BASES.map(diff).find((changed) => changed !== undefined && changed.length > 0));
+  const changed = diff(ref);
+  if (changed === undefined)
     throw new MailroomError('NO_SUCH_COMMIT', `Git finds no commit "${ref}" in ${ROOT}.`);
-  }
-  for (const base of BASES) {
-    const changed = diff(base) ?? [];
-    if (changed.length > 0) return new Set(changed);
-  }
-  return new Set();
+  return new Set(changed);
 }
 
 /** @returns `undefined` if there is no such commit */
 function diff(ref: string): string[] | undefined {
   try {
-    const output = execFileSync(
-      'git',
-      ['diff', '--name-only', '--merge-base', '--end-of-options', ref, '--'],
-      {
-        cwd: ROOT,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      },
-    );
+    const args = ['diff', '--name-only', '--merge-base', '--end-of-options', ref, '--'];
+    const output = execFileSync('git', args, {
+      cwd: ROOT,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     return output.split('\n').filter((path) => path !== '');
   } catch {
     return undefined;

@@ -17,12 +17,16 @@ export interface Mutant {
   readonly to: string;
   /** Test files, the fastest first. At least one test of them must fail. */
   readonly killers: readonly string[];
-  /** The reason why no test can tell it from the original code. @default none: a test must kill it */
-  readonly equivalent?: string | undefined;
 }
 
-/** The rule, its text and the replacement; last, for an equivalent mutant, the reason why no test can tell it from the original. */
-type Row = readonly [rule: string, from: string, to: string, equivalent?: string];
+/** A rule, its text and the replacement. */
+type Row = readonly [rule: string, from: string, to: string];
+
+/**
+ * The rows below it are those of this file, below `lambdas/runtime/`, or from the root of the repository. Tests are named without `.test.ts`, separated by
+ * spaces; the most likely to fail first.
+ */
+type Heading = readonly [file: string, tests: string];
 
 /** The folders of the tests that kill mutants. */
 const TESTS = ['test/unit/runtime', 'test/unit/cli', 'test/unit/stored-shape', 'test/attack'].flatMap(
@@ -30,18 +34,18 @@ const TESTS = ['test/unit/runtime', 'test/unit/cli', 'test/unit/stored-shape', '
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
 );
 
-/**
- * The mutants of one file.
- *
- * @param file - below `lambdas/runtime/`, or from the root of the repository
- * @param tests - the names of the tests that kill them, without `.test.ts`, separated by spaces; the most likely first
- */
-export function mutantsOf(file: string, tests: string, rows: readonly Row[]): Mutant[] {
-  const killers = tests
-    .split(' ')
-    .map((name) => TESTS.find((path) => basename(path) === `${name}.test.ts`) ?? name);
-  const path = file.startsWith('cli/') ? file : `lambdas/runtime/${file}`;
-  return rows.map(([rule, from, to, equivalent]) => ({ rule, file: path, from, to, killers, equivalent }));
+/** The mutants of a part of the protocol: for each file a heading, then its rows. */
+export function mutantsOf(lines: readonly (Heading | Row)[]): Mutant[] {
+  let file = '';
+  let killers: string[] = [];
+  return lines.flatMap((line) => {
+    if (line.length === 3) return { rule: line[0], file, from: line[1], to: line[2], killers };
+    file = line[0].startsWith('cli/') ? line[0] : `lambdas/runtime/${line[0]}`;
+    killers = line[1]
+      .split(' ')
+      .map((name) => TESTS.find((path) => basename(path) === `${name}.test.ts`) ?? name);
+    return [];
+  });
 }
 
 /**

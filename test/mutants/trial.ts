@@ -8,30 +8,22 @@ export interface Trial {
   readonly mutant?: Mutant | undefined;
   /** Test files, in the order in which they run. */
   readonly tests: readonly string[];
-  /** Stop at the first test that fails. */
-  readonly bail: boolean;
   /** The time limit, milliseconds. A trial takes seconds; one that reaches the limit hangs. @default 2 minutes */
   readonly maxMs?: number;
 }
 
-/** The result of a trial: the tests that failed, or the reason why no test could run. */
+/** The result of a trial: the first test that failed, or the reason why no test could run. */
 export type Verdict =
-  | { readonly kind: 'tried'; readonly failed: readonly FailedTest[] }
+  | { readonly kind: 'tried'; readonly failed: string | undefined }
   | { readonly kind: 'broken'; readonly why: string };
-
-/** A test that failed. */
-export interface FailedTest {
-  readonly file: string;
-  readonly name: string;
-}
 
 /** The time limit of a single test, milliseconds. */
 const TEST_MAX_MS = 60_000;
 
-let trial: Trial = { tests: [], bail: false };
+let trial: Trial = { tests: [] };
 let loaded = false;
-let failed: FailedTest[] = [];
-let unloadable: string[] = [];
+let failed: string | undefined;
+let unloadable: string | undefined;
 
 /** Replaces the mutant's text when Vitest loads the file. The file on disk never changes. */
 const plugin = {
@@ -47,11 +39,11 @@ const plugin = {
 
 const reporter: Reporter = {
   onTestCaseResult: (test) => {
-    if (test.result().state !== 'failed') return;
-    failed.push({ file: relative(ROOT, test.module.moduleId), name: test.fullName });
+    if (test.result().state === 'failed')
+      failed ??= `${relative(ROOT, test.module.moduleId)} > ${test.fullName}`;
   },
   onTestModuleEnd: (module) => {
-    unloadable.push(...module.errors().map(({ message }) => message));
+    unloadable ??= module.errors()[0]?.message;
   },
 };
 
@@ -71,6 +63,7 @@ const vitest = await createVitest(
     watch: false,
     include: ['test/**/*.test.ts'],
     reporters: [reporter],
+    bail: 1,
     // The settings of the project `fast`, with one file at a time.
     isolate: false,
     unstubEnvs: true,
@@ -92,22 +85,19 @@ process.on('message', async (next: Trial) => {
 process.once('disconnect', () => process.exit());
 
 async function tryOut(): Promise<Verdict> {
-  const { mutant, tests, bail } = trial;
-  [loaded, failed, unloadable] = [mutant === undefined, [], []];
+  const { mutant, tests } = trial;
+  [loaded, failed, unloadable] = [mutant === undefined, undefined, undefined];
   const paths = tests.map(pathOf);
-  vitest.config.bail = bail ? 1 : 0;
   if (mutant !== undefined) vitest.invalidateFile(pathOf(mutant.file));
   const { unhandledErrors } = await vitest.runTestSpecifications(
     known.filter(({ moduleId }) => paths.includes(moduleId)),
     true,
   );
   if (mutant !== undefined) vitest.invalidateFile(pathOf(mutant.file));
-  const [why] = unloadable;
-  if (why !== undefined) return { kind: 'broken', why };
+  if (unloadable !== undefined) return { kind: 'broken', why: unloadable };
   if (!loaded) return { kind: 'broken', why: 'None of its tests loads the file.' };
   const [unhandled] = unhandledErrors as Error[];
-  if (unhandled === undefined || failed.length > 0) return { kind: 'tried', failed };
-  return { kind: 'tried', failed: [{ file: tests[0] ?? '', name: `unhandled: ${unhandled.message}` }] };
+  return { kind: 'tried', failed: failed ?? (unhandled && `unhandled: ${unhandled.message}`) };
 }
 
 function pathOf(file: string): string {
