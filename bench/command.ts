@@ -4,7 +4,7 @@ import { runMailroom } from '../cli/program.ts';
 import { EXIT, type Io } from '../cli/terminal/io.ts';
 import { mintEventId, outboxKeyOf } from '../lambdas/runtime/store/event-id.ts';
 import { failedKey, inboxKey, rejectedKey } from '../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../lambdas/runtime/store/row-schema.ts';
 import type { StorableItem, Table } from '../lambdas/runtime/store/table.ts';
 import { startEngine } from '../localstack/engine.ts';
 import { freePort } from '../localstack/free-port.ts';

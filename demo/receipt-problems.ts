@@ -1,5 +1,5 @@
 import { orderStatus } from '../lambdas/example/orders/order.ts';
-import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../lambdas/runtime/store/inbox-row.ts';
 import type { BridgeCounts } from './bridge-counts.ts';
 import { isLate, isSoldOut, isUnchargeable } from './planned-orders.ts';
 import { type Consumer, emailsDue, keptCents, messagesOf, type Readings } from './readings.ts';

@@ -1,6 +1,6 @@
 import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
 import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
-import type { InboxRow } from '../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../lambdas/runtime/store/inbox-row.ts';
 import type { BridgeCounts } from './bridge-counts.ts';
 import { CONSUMERS, type Consumer, emailsDue, messagesOf, type Readings } from './readings.ts';
 import {

@@ -8,7 +8,7 @@ import { atOnceSettings } from '../lambdas/runtime/base/config.ts';
 import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
 import { RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
-import { SCHEMA } from '../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../lambdas/runtime/store/row-schema.ts';
 import { refuse } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';

@@ -3,7 +3,9 @@ import { SWEEP_AGES_MINUTES } from '../../lambdas/runtime/relay/minutes-to-sweep
 import { CONCURRENCY } from '../../lambdas/runtime/relay/relay-context.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
-import { expiresAt, type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
+import { expiresAt } from '../../lambdas/runtime/store/row-expiry.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { UPDATE_EACH_MAX } from '../../lambdas/runtime/store/table.ts';
 import {
   CALL_CPU_MS,

@@ -13,7 +13,7 @@ import {
   transactional,
 } from '../../lambdas/runtime/index.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { consumerConfig, memoryQueue } from '../../testing/index.ts';
 import { bookInvocation, bookSend, requestsOf } from '../alternatives/queue-delivery.ts';
 import {

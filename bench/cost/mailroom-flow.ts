@@ -13,7 +13,7 @@ import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { OUTBOX_PREFIX, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { eventBridgeMessage, memoryTelemetry, producerConfig } from '../../testing/index.ts';
 import { fixedRandom, orderId, orderRow, payload, SOURCE, type Workload } from '../alternatives/workload.ts';
 import type { MeteredAws } from '../aws/metered-aws.ts';

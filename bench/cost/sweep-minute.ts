@@ -9,7 +9,7 @@ import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { relayConfig } from '../../testing/default-config.ts';
 import { memoryTelemetry } from '../../testing/index.ts';

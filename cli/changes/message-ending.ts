@@ -1,4 +1,4 @@
-import type { DiscardedRow, ProcessedRow } from '../../lambdas/runtime/store/rows.ts';
+import type { DiscardedRow, ProcessedRow } from '../../lambdas/runtime/store/inbox-row.ts';
 
 /** The row of a message that is final. */
 export type FinalRow = ProcessedRow | DiscardedRow;

@@ -7,9 +7,11 @@ import { consumersOf } from '../../lambdas/runtime/operations/subscribed-events.
 import { markResent } from '../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { RepublishReport } from '../../lambdas/runtime/relay/republish.ts';
 import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import type { InboxHistory } from '../../lambdas/runtime/store/inbox-row.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
-import { asRow, type InboxHistory, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
+import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
 import { isUnreadable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';

@@ -1,5 +1,5 @@
 import { deadKey } from '../../lambdas/runtime/store/keys.ts';
-import type { DeadPointer } from '../../lambdas/runtime/store/rows.ts';
+import type { DeadPointer } from '../../lambdas/runtime/store/outbox-row.ts';
 import { readDeadPointer, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, type PartialList, readPartition } from './rows-reader.ts';

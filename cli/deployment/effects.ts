@@ -5,7 +5,8 @@ import {
   type StartedEffect,
   startedEffects,
 } from '../../lambdas/runtime/inbox/started-effects.ts';
-import type { EffectState, InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
+import type { EffectState } from '../../lambdas/runtime/store/stored-effect.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { time } from '../terminal/times.ts';
 

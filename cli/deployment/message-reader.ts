@@ -1,6 +1,6 @@
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
+import type { InboxRow, RejectedPointer } from '../../lambdas/runtime/store/inbox-row.ts';
 import { failedKey, inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
-import type { InboxRow, RejectedPointer } from '../../lambdas/runtime/store/rows.ts';
 import {
   isUnreadable,
   readFailedHint,

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import { operationKey } from '../../lambdas/runtime/store/keys.ts';
-import type { OperationRow } from '../../lambdas/runtime/store/rows.ts';
+import type { OperationRow } from '../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readOperation } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Key, Table } from '../../lambdas/runtime/store/table.ts';
 import { eachOf, readPartition } from './rows-reader.ts';

@@ -1,6 +1,6 @@
 import { eventIdShard, eventIdTime, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 
 /** A time as epoch milliseconds. */

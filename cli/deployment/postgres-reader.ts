@@ -3,7 +3,7 @@ import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
 import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
 import { outboxPartOf } from '../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { DEAD, OPERATION, OUTBOX, REJECTED, WAITING } from './postgres-items.ts';
 

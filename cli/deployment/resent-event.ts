@@ -1,6 +1,6 @@
 import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
-import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
 import { readable, readInboxRow, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { type Operation, readOperations } from './operations.ts';

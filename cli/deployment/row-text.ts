@@ -1,4 +1,4 @@
-import type { ProcessingRow } from '../../lambdas/runtime/store/rows.ts';
+import type { ProcessingRow } from '../../lambdas/runtime/store/inbox-row.ts';
 
 /** Describes how a claim ended without a result: `ran out of time; 2 claims in a row were left unfinished`. */
 export function unfinishedText({

@@ -115,7 +115,7 @@ export {
   type RowVersionOptions,
   type VersionedWrite,
 } from './store/row-version.ts';
-export type { EffectState } from './store/rows.ts';
+export type { EffectState } from './store/stored-effect.ts';
 export type {
   ConditionCheck,
   Delete,

@@ -15,5 +15,5 @@ export {
 } from './relay/relay-sweep.ts';
 export type { RepublishReport, RepublishRequest } from './relay/republish.ts';
 export type { SweepRange, SweepRangeReport } from './relay/sweep-range.ts';
-export type { OutboxRow, OutboxStatus } from './store/rows.ts';
+export type { OutboxRow, OutboxStatus } from './store/outbox-row.ts';
 export type { EncodedEnvelope, StoredOutboxRow } from './store/stored-envelope.ts';

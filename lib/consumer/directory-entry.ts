@@ -2,7 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { orderText } from '../../lambdas/runtime/base/order.ts';
 import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/operations/directory.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
 import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
 import { directoryEntry } from '../mailroom/directory-parameter.ts';

@@ -24,7 +24,7 @@ import {
   rejectedKey,
   SWEEP_STATE_KEY,
 } from '../../lambdas/runtime/store/keys.ts';
-import { EXPIRES_AT } from '../../lambdas/runtime/store/rows.ts';
+import { EXPIRES_AT } from '../../lambdas/runtime/store/row-expiry.ts';
 import { grantTo } from '../checks/granted.ts';
 import {
   grantCancel,

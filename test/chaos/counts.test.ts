@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CONSUMERS, type Consumer, type Readings, type WrittenEvent } from '../../demo/readings.ts';
 import { STOCK_PER_SKU } from '../../demo/shop.ts';
-import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
 import { countOrders } from './counts.ts';
 
 function written(type: string, status = 'PUBLISHED'): WrittenEvent {

@@ -3,7 +3,7 @@ import { CLOCK_SKEW_MS, type Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
 import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';

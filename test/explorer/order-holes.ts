@@ -1,6 +1,6 @@
+import type { PlaceInOrder } from '../../lambdas/runtime/store/inbox-row.ts';
 import { LAST_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { passedOver, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
-import type { PlaceInOrder } from '../../lambdas/runtime/store/rows.ts';
 import type { Table, TransactAction, Update } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';

@@ -30,7 +30,7 @@ import {
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdOf } from '../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { relayConfig } from '../../testing/default-config.ts';
 import { exploreScenario, START, timelineText } from '../../testing/explorer/exploration.ts';
 import { type MemoryBus, memoryBus, memoryTable, memoryTelemetry } from '../../testing/index.ts';

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { asRow, type OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
+import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Change } from '../../testing/explorer/past-items.ts';
 
 /**

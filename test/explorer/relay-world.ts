@@ -20,7 +20,8 @@ import {
   SWEEP_STATE_KEY,
   unsettledKey,
 } from '../../lambdas/runtime/store/keys.ts';
-import { asRow, type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
+import { asRow, SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { Actor, Scheduler } from '../../testing/explorer/actor.ts';

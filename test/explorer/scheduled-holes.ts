@@ -1,7 +1,7 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { eventIdInSortKey, eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
-import { expiresAt } from '../../lambdas/runtime/store/rows.ts';
+import { expiresAt } from '../../lambdas/runtime/store/row-expiry.ts';
 import type { EachUpdate, Table, Update } from '../../lambdas/runtime/store/table.ts';
 import { type Hole, withoutWrites } from './relay-holes.ts';
 import type { Tamper } from './relay-world.ts';

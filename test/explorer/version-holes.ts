@@ -1,4 +1,4 @@
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Update } from '../../lambdas/runtime/store/table.ts';
 import { tableOfSchema } from '../../testing/explorer/row-versions.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';

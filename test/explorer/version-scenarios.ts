@@ -1,6 +1,6 @@
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import { type Scenario, START } from '../../testing/explorer/exploration.ts';

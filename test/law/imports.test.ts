@@ -298,10 +298,10 @@ describe('the imports of a file', () => {
   const of = (text: string) => importsIn('lib/names.ts', text);
 
   test('imports are found in every form that the code uses', () => {
-    expect(of("import { a, type B, c as d } from '../lambdas/runtime/store/rows.ts';\n")).toEqual([
+    expect(of("import { a, type B, c as d } from '../lambdas/runtime/store/outbox-row.ts';\n")).toEqual([
       {
         from: 'lib/names.ts',
-        to: 'lambdas/runtime/store/rows.ts',
+        to: 'lambdas/runtime/store/outbox-row.ts',
         values: ['a', 'c'],
         typeOnly: false,
       },

@@ -13,7 +13,7 @@ import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { type Item, pagesOf } from '../../lambdas/runtime/store/table.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { mailroomInMemory } from '../unit/cli/support/mailroom-in-memory.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { ConsumerLedger } from '../../lambdas/runtime/operations/audit/audit-ledger.ts';
-import type { InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
 import { auditRig, consumerEntry } from '../unit/runtime/operations/audit/audit-rig.ts';
 
 type Standing = Exclude<keyof ConsumerLedger, 'expected' | 'unproven'>;

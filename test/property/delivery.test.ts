@@ -8,7 +8,7 @@ import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
-import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
 import { lambdaContext, memoryBus, memoryQueue, memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 import { eagerClock, settled } from './support/eager-clock.ts';

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { HAND_BACK_MS } from '../../lambdas/runtime/relay/stream-settings.ts';
 import { deadKey } from '../../lambdas/runtime/store/keys.ts';
-import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
 import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { relayConfig } from '../support/runtime-rig.ts';
 import { anyJson } from './support/arbitraries.ts';

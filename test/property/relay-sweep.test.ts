@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { deadKey } from '../../lambdas/runtime/store/keys.ts';
-import type { OutboxRow } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
 import { relayConfig } from '../support/runtime-rig.ts';

@@ -2,7 +2,8 @@ import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
-import { type OutboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { relayConfig as defaultRelayConfig } from '../../testing/default-config.ts';
 import {

@@ -1,5 +1,6 @@
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
-import { type InboxRow, SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Key, Table, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

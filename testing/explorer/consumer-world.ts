@@ -6,7 +6,7 @@ import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/event-id.ts';
 import { INBOX_PREFIX, inboxHistoryKey, inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import { consumerConfig } from '../default-config.ts';

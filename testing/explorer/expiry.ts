@@ -1,5 +1,6 @@
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
 import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { asRow, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from './actor.ts';
 import { type ConsumerParts, itemsNow, violate } from './consumer-parts.ts';

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import { isUnreadableId } from '../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
 import { INBOX_PREFIX, LAST_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { asRow, type InboxRow } from '../../lambdas/runtime/store/rows.ts';
+import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Change } from './past-items.ts';
 
 /**

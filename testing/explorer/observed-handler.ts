@@ -1,8 +1,9 @@
 import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Handler, LeasedContext, TransactionalContext } from '../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../lambdas/runtime/events/event.ts';
+import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
-import { asRow, type InboxRow, isKnownSchema } from '../../lambdas/runtime/store/rows.ts';
+import { asRow, isKnownSchema } from '../../lambdas/runtime/store/row-schema.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { named } from './call-outcomes.ts';

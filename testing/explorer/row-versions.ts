@@ -1,5 +1,5 @@
 import { ConditionFailed, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/base/errors.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item, StorableItem, Table, TransactAction, Write } from '../../lambdas/runtime/store/table.ts';
 import type { Change } from './past-items.ts';
 import { equalItems } from './world-digest.ts';

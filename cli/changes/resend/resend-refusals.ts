@@ -8,7 +8,7 @@ import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/de
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';

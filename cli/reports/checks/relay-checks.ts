@@ -2,7 +2,7 @@ import { readRelayConfig } from '../../../lambdas/runtime/base/config.ts';
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { deployWords, type EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
 import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-settings.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { duration } from '../../terminal/times.ts';
 import {
   type AsyncProblems,

@@ -1,5 +1,5 @@
 import { INBOX_PREFIX, LAST_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
-import { EXPIRES_AT } from '../../../lambdas/runtime/store/rows.ts';
+import { EXPIRES_AT } from '../../../lambdas/runtime/store/row-expiry.ts';
 import { type AsyncProblems, type CheckDeps, check, type PartCheck } from './check.ts';
 import { matchesAny, statementsOf } from './resource-policy.ts';
 

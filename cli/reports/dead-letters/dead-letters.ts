@@ -8,7 +8,7 @@ import {
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import type { DeadPointer } from '../../../lambdas/runtime/store/rows.ts';
+import type { DeadPointer } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../../deployment/dead-pointers.ts';

@@ -2,13 +2,13 @@ import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { PlaceInOrder } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import {
   type LastSequence,
   orderVerdict,
   readLastSequence,
 } from '../../../lambdas/runtime/store/last-sequence.ts';
-import type { PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf, once } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';

@@ -7,8 +7,10 @@ import type { ConsumerEntry } from '../../../lambdas/runtime/operations/director
 import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { isEventId, outboxKeyOf, SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
+import type { InboxHistory } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
-import { asRow, type InboxHistory, type OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
+import { asRow } from '../../../lambdas/runtime/store/row-schema.ts';
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';

@@ -1,7 +1,7 @@
 import { inboxState, isFinal } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readInbox } from '../../deployment/message-reader.ts';

@@ -1,7 +1,7 @@
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
-import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { readDeadPointers } from '../../deployment/dead-pointers.ts';

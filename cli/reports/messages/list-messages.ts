@@ -2,13 +2,13 @@ import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, SourceConsumer } from '../../../lambdas/runtime/operations/directory.ts';
 import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-consumers.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import type {
   FailedRow,
   ProcessingRow,
   RejectedPointer,
   RejectedRow,
-} from '../../../lambdas/runtime/store/rows.ts';
+} from '../../../lambdas/runtime/store/inbox-row.ts';
+import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import {
   isUnreadable,
   readable,

@@ -5,7 +5,7 @@ import type { ConsumerEntry } from '../../../lambdas/runtime/operations/director
 import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
-import type { OutboxRow, OutboxStatus } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow, OutboxStatus } from '../../../lambdas/runtime/store/outbox-row.ts';
 import {
   isUnreadable,
   readable,

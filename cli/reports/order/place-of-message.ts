@@ -13,8 +13,9 @@ import {
   outboxKeyOf,
   unreadableId,
 } from '../../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow, PlaceInOrder } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { placeInOrder } from '../../../lambdas/runtime/store/last-sequence.ts';
-import type { InboxRow, OutboxRow, PlaceInOrder } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readable, readOutboxRow, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readInbox } from '../../deployment/message-reader.ts';

@@ -1,6 +1,7 @@
 import type { DeadLetterQueue } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import type { DeadPointer, RejectedPointer } from '../../../lambdas/runtime/store/rows.ts';
+import type { RejectedPointer } from '../../../lambdas/runtime/store/inbox-row.ts';
+import type { DeadPointer } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 
 /** The contents of a dead-letter source. Times are epoch milliseconds. */

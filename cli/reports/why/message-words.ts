@@ -2,7 +2,7 @@ import { DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { effectText, openEffects } from '../../deployment/effects.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { attemptText, unfinishedText } from '../../deployment/row-text.ts';

@@ -1,4 +1,4 @@
-import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { isNotDue } from '../../deployment/rows-reader.ts';
 import { clipped, many } from '../../terminal/output.ts';

@@ -1,6 +1,7 @@
 import type { SourceConsumer } from '../../../lambdas/runtime/operations/directory.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readInboxRow, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';

@@ -1,7 +1,9 @@
 import { receiptText } from '../../../lambdas/runtime/base/bridge-receipt.ts';
 import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
-import type { AttemptEnd, InboxRow, OutboxRow, StoredEffect } from '../../../lambdas/runtime/store/rows.ts';
+import type { AttemptEnd, InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
+import type { StoredEffect } from '../../../lambdas/runtime/store/stored-effect.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { STATE_WORDS } from '../../deployment/effects.ts';
 import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';

@@ -1,6 +1,7 @@
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
-import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';

@@ -3,7 +3,8 @@ import type { ConsumerEntry } from '../../../lambdas/runtime/operations/director
 import type { QueueDepth, QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
-import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { ResentEvent } from '../../deployment/resent-event.ts';
 import type { DeadLetter } from '../dead-letters/dead-letters.ts';

@@ -10,7 +10,7 @@ import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../observe/trace-conte
 import { createTracer, NO_SPAN, type Tracer, type TracerSpan } from '../observe/tracer.ts';
 import { createOutbox, type Outbox } from '../outbox/outbox.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import type { EffectState } from '../store/rows.ts';
+import type { EffectState } from '../store/stored-effect.ts';
 import type { Table } from '../store/table.ts';
 import type { Delivery } from './delivery.ts';
 import { dynamoInbox } from './dynamo-inbox.ts';

@@ -2,7 +2,8 @@ import { MailroomError } from '../base/errors.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import { effectIn } from '../inbox/inbox-effect.ts';
 import { effectState } from '../inbox/started-effects.ts';
-import type { EffectState, InboxRow, StoredEffect } from '../store/rows.ts';
+import type { InboxRow } from '../store/inbox-row.ts';
+import type { EffectState, StoredEffect } from '../store/stored-effect.ts';
 import type { ClaimedMessage, Received } from './consumer-context.ts';
 
 /** The code under which effects in doubt are logged. */

@@ -3,7 +3,7 @@ import type { LatestOrder } from '../base/order.ts';
 import type { EventOf, HandledDefinition } from '../events/external-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../outbox/outbox.ts';
-import type { EffectState } from '../store/rows.ts';
+import type { EffectState } from '../store/stored-effect.ts';
 
 /** The context that a leased handler receives with its event. */
 export interface LeasedContext {

@@ -4,8 +4,9 @@ import type { ClaimOptions, ClaimResult } from '../inbox/inbox-claim.ts';
 import type { EffectCall, EffectEnd } from '../inbox/inbox-effect.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import type { Commit } from '../outbox/outbox.ts';
+import type { AskedWait, InboxRow } from '../store/inbox-row.ts';
 import type { LastSequence } from '../store/last-sequence.ts';
-import type { AskedWait, InboxRow, StoredEffect } from '../store/rows.ts';
+import type { StoredEffect } from '../store/stored-effect.ts';
 
 /**
  * A handler's part of a commit. With PostgreSQL it runs inside the transaction `tx`; with DynamoDB it runs before it, and its `writes` are

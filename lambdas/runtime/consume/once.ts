@@ -7,7 +7,7 @@ import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import { type EffectCall, type EffectEnd, effectIn } from '../inbox/inbox-effect.ts';
 import { effectState } from '../inbox/started-effects.ts';
 import { backoffMs } from '../store/retry.ts';
-import type { StoredEffect } from '../store/rows.ts';
+import type { StoredEffect } from '../store/stored-effect.ts';
 import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';
 
 /** The maximum size of an effect's stored result: it is part of its message's row, and each write of that row pays for it. */

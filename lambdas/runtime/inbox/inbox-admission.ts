@@ -1,5 +1,6 @@
+import type { InboxRow, ProcessingRow, RejectedRow } from '../store/inbox-row.ts';
 import { isSuperseded } from '../store/last-sequence.ts';
-import { asRow, type InboxRow, type ProcessingRow, type RejectedRow } from '../store/rows.ts';
+import { asRow } from '../store/row-schema.ts';
 import type { Item } from '../store/table.ts';
 import type { InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';

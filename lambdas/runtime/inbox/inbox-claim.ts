@@ -1,8 +1,9 @@
 import { fingerprint, MailroomError } from '../base/errors.ts';
 import { mintToken } from '../store/event-id.ts';
+import type { ProcessingRow, RejectedRow } from '../store/inbox-row.ts';
 import { rejectedKey } from '../store/keys.ts';
+import { asRow, SCHEMA } from '../store/row-schema.ts';
 import type { RowChange } from '../store/row-update.ts';
-import { asRow, type ProcessingRow, type RejectedRow, SCHEMA } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { admissionOf, isOurs, mustRunAlone, refusalOf, rowOf } from './inbox-admission.ts';

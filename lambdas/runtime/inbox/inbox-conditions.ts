@@ -1,6 +1,6 @@
 import type { MailroomErrorCode } from '../base/error-codes.ts';
+import type { InboxRow, ProcessingRow, RejectedRow } from '../store/inbox-row.ts';
 import type { RowCondition } from '../store/row-update.ts';
-import type { InboxRow, ProcessingRow, RejectedRow } from '../store/rows.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, Message } from './inbox.ts';
 import { mayHaveRunBecause } from './inbox-history.ts';

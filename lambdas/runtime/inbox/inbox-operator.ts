@@ -1,9 +1,10 @@
 import { isMailroomError } from '../base/errors.ts';
 import { isUnreadableId } from '../store/event-id.ts';
+import type { InboxRow } from '../store/inbox-row.ts';
 import { rejectedKey } from '../store/keys.ts';
 import { isLastRefused } from '../store/last-sequence.ts';
+import { SCHEMA } from '../store/row-schema.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
-import { type InboxRow, SCHEMA } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { InboxAccess } from './inbox.ts';
 import { withoutInboxRow } from './inbox-completion.ts';

@@ -1,9 +1,10 @@
 import { errorCode } from '../base/errors.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
+import type { RejectedPointer, RejectedRow } from '../store/inbox-row.ts';
 import { rejectedKey } from '../store/keys.ts';
 import { isLastRefused, passedOver, readLastSequence } from '../store/last-sequence.ts';
+import { SCHEMA } from '../store/row-schema.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
-import { type RejectedPointer, type RejectedRow, SCHEMA } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';

@@ -1,13 +1,13 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import {
-  type DiscardedRow,
-  type FailedRow,
-  type InboxRow,
-  isKnownSchema,
-  type ProcessedRow,
-  type ProcessingRow,
-  type RejectedRow,
-} from '../store/rows.ts';
+import type {
+  DiscardedRow,
+  FailedRow,
+  InboxRow,
+  ProcessedRow,
+  ProcessingRow,
+  RejectedRow,
+} from '../store/inbox-row.ts';
+import { isKnownSchema } from '../store/row-schema.ts';
 import { inboxStatusProblem, isUnreadable, schemaProblem, type UnreadableRow } from '../store/stored-rows.ts';
 
 /** The meaning of an inbox row, as the consumer, every command and the audit read it. */

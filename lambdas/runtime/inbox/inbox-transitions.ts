@@ -1,4 +1,4 @@
-import type { AskedWait } from '../store/rows.ts';
+import type { AskedWait } from '../store/inbox-row.ts';
 import type { Claim, InboxRules } from './inbox.ts';
 import { ALONE_FROM } from './inbox-conditions.ts';
 import { SPARE_DAYS } from './inbox-history.ts';

@@ -1,9 +1,10 @@
 import { FenceLost, isMailroomError } from '../base/errors.ts';
 import { storedCause } from '../observe/redaction.ts';
+import type { AttemptEnd } from '../store/inbox-row.ts';
 import { inboxKey } from '../store/keys.ts';
 import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
+import { expiresAt } from '../store/row-expiry.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
-import { type AttemptEnd, expiresAt } from '../store/rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxAccess, InboxContext, InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';

@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import type { Redact } from '../observe/redaction.ts';
 import type { RandomBytes } from '../store/event-id.ts';
+import type { AttemptEnd, InboxHistory } from '../store/inbox-row.ts';
 import type { GatedPlace } from '../store/last-sequence.ts';
-import type { AttemptEnd, InboxHistory, StoredEffect } from '../store/rows.ts';
+import type { StoredEffect } from '../store/stored-effect.ts';
 import type { Table } from '../store/table.ts';
 
 /** Dependencies of one consumer's inbox. */

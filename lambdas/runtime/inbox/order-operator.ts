@@ -1,6 +1,7 @@
 import { systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { STRICT_GROUP } from '../base/order.ts';
+import type { PlaceInOrder } from '../store/inbox-row.ts';
 import { lastKey, lastKeyProblem, type SequenceOf } from '../store/keys.ts';
 import {
   isLastRefused,
@@ -11,7 +12,6 @@ import {
 } from '../store/last-sequence.ts';
 import { type Note, type OperationDeps, recordOperation } from '../store/operation-record.ts';
 import { transactWithRetry } from '../store/retry.ts';
-import type { PlaceInOrder } from '../store/rows.ts';
 import type { TransactAction } from '../store/table.ts';
 
 /** A number in the sequence of an aggregate at a consumer. */

@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import type { AskedWait, AttemptEnd, EffectState, StoredEffect } from '../store/rows.ts';
+import type { AskedWait, AttemptEnd } from '../store/inbox-row.ts';
+import type { EffectState, StoredEffect } from '../store/stored-effect.ts';
 import { effectState } from './started-effects.ts';
 
 /** The most attempts that a row keeps, and the most bytes of JSON that they take: each later write of the row pays for them. */

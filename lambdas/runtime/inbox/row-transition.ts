@@ -1,4 +1,4 @@
-import type { AttemptEnd, InboxRow, ProcessingRow } from '../store/rows.ts';
+import type { AttemptEnd, InboxRow, ProcessingRow } from '../store/inbox-row.ts';
 import type { Claim } from './inbox.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
 import { checkTransaction } from '../outbox/transaction-checks.ts';
 import { mintToken, systemRandomBytes } from '../store/event-id.ts';
+import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../store/inbox-row.ts';
 import { inboxKey } from '../store/keys.ts';
 import { passedOver, raiseLast, readLastSequence } from '../store/last-sequence.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
-import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../store/rows.ts';
 import { readable, readInboxRow } from '../store/stored-rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import { asSeen, decideMessage, type FinalDecision, NOT_FINAL } from './inbox-operator.ts';

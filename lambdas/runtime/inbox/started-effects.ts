@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import type { EffectState, InboxRow, StoredEffect } from '../store/rows.ts';
+import type { InboxRow } from '../store/inbox-row.ts';
+import type { EffectState, StoredEffect } from '../store/stored-effect.ts';
 import { idempotencyKey } from './idempotency-key.ts';
 
 /** A side effect that a handler started for a message. */

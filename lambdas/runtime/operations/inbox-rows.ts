@@ -1,5 +1,6 @@
+import type { InboxHistory, InboxRow } from '../store/inbox-row.ts';
 import { inboxHistoryKey, inboxKey } from '../store/keys.ts';
-import { asRow, type InboxHistory, type InboxRow } from '../store/rows.ts';
+import { asRow } from '../store/row-schema.ts';
 import { readInboxRow, type UnreadableRow } from '../store/stored-rows.ts';
 import type { Table } from '../store/table.ts';
 import { inBatches } from './row-batches.ts';

@@ -5,9 +5,9 @@ import { allowMessage } from '../inbox/inbox-operator.ts';
 import { type Decision, type MessageNote, type Settlement, settleMessage } from '../inbox/settle-message.ts';
 import { eventIdTime, isUnreadableId, systemRandomBytes } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
+import type { InboxRow } from '../store/inbox-row.ts';
 import { inboxKey } from '../store/keys.ts';
 import type { OperationDeps } from '../store/operation-record.ts';
-import type { InboxRow } from '../store/rows.ts';
 import { isUnreadable, readInboxRow, type UnreadableRow } from '../store/stored-rows.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { SOURCES_PK } from '../store/keys.ts';
-import type { SourceConsumerRow } from '../store/rows.ts';
+import type { SourceConsumerRow } from '../store/source-consumer-row.ts';
 import { type Item, pagesOf, type Table } from '../store/table.ts';
 import type { ConsumerEntry, Directory, SourceConsumer } from './directory.ts';
 

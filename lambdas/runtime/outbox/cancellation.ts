@@ -1,7 +1,7 @@
 import { MailroomError } from '../base/errors.ts';
 import { eventIdOf, eventIdTime, outboxKeyOf } from '../store/event-id.ts';
+import { expiresAt } from '../store/row-expiry.ts';
 import { conditionalUpdate, isExactly } from '../store/row-update.ts';
-import { expiresAt } from '../store/rows.ts';
 import type { Item, TransactAction, Update } from '../store/table.ts';
 
 /** The time after which TTL may delete a CANCELLED event, counted from its due time at the earliest, days. */

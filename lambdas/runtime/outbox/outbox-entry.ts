@@ -9,7 +9,7 @@ import type { Tracer } from '../observe/tracer.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes } from '../store/event-id.ts';
 import { itemBytes } from '../store/item-size.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';
-import { SCHEMA } from '../store/rows.ts';
+import { SCHEMA } from '../store/row-schema.ts';
 import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
 import { ITEM_BYTES_MAX, type Put, type Table } from '../store/table.ts';
 import { checkDeclared, checkDraft } from './event-draft.ts';

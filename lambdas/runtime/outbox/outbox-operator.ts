@@ -4,8 +4,8 @@ import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../store/event
 import { deadKey } from '../store/keys.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { happens } from '../store/retry.ts';
+import { expiresAt } from '../store/row-expiry.ts';
 import { ofKnownSchema } from '../store/row-update.ts';
-import { expiresAt } from '../store/rows.ts';
 import { type EachUpdate, type Item, type TransactAction, updateAction } from '../store/table.ts';
 import { leaseOf } from './pending-row.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';

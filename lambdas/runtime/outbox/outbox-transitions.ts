@@ -5,8 +5,10 @@ import { asMailroomError, isMailroomError, type MailroomError } from '../base/er
 import type { Telemetry } from '../observe/telemetry.ts';
 import { eventIdShard, eventIdTime, type RandomBytes } from '../store/event-id.ts';
 import { deadKey } from '../store/keys.ts';
+import type { DeadPointer } from '../store/outbox-row.ts';
 import { backoffMs, isRefused, transactWithRetry } from '../store/retry.ts';
-import { type DeadPointer, expiresAt, SCHEMA } from '../store/rows.ts';
+import { expiresAt } from '../store/row-expiry.ts';
+import { SCHEMA } from '../store/row-schema.ts';
 import {
   type EachResult,
   type EachUpdate,

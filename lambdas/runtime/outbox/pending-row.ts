@@ -3,7 +3,8 @@ import { textOf } from '../base/json.ts';
 import type { BusEntry } from '../bus/event-bus.ts';
 import { xrayHeaderOf } from '../observe/trace-context.ts';
 import { eventIdInSortKey, eventIdOf, eventIdTime, outboxPartOf } from '../store/event-id.ts';
-import { isKnownSchema, type OutboxRow } from '../store/rows.ts';
+import type { OutboxRow } from '../store/outbox-row.ts';
+import { isKnownSchema } from '../store/row-schema.ts';
 import { envelopeJson, isKnownEncoding } from '../store/stored-envelope.ts';
 import type { Item, Key } from '../store/table.ts';
 

@@ -1,7 +1,8 @@
 import { isMailroomError } from '../base/errors.ts';
 import { mintToken, type RandomBytes } from '../store/event-id.ts';
 import { unsettledKey, unsettledMinuteOf } from '../store/keys.ts';
-import { asRow, type LeftPending, SCHEMA, type UnsettledPointer } from '../store/rows.ts';
+import type { LeftPending, UnsettledPointer } from '../store/outbox-row.ts';
+import { asRow, SCHEMA } from '../store/row-schema.ts';
 import { pagesOf, type Table, type Write } from '../store/table.ts';
 
 /** No rows. */

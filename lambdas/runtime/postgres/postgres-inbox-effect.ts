@@ -7,7 +7,7 @@ import {
   ended,
   notStarted,
 } from '../inbox/inbox-effect.ts';
-import type { StoredEffect } from '../store/rows.ts';
+import type { StoredEffect } from '../store/stored-effect.ts';
 import { inMs, type PostgresInboxContext, readRow, runAlone } from './postgres-inbox-row.ts';
 
 /**

@@ -2,7 +2,7 @@ import { MINUTE_MS } from '../base/units.ts';
 import type { InvocationContext, Telemetry } from '../observe/telemetry.ts';
 import { flushSpans } from '../observe/tracer.ts';
 import { deadKey } from '../store/keys.ts';
-import type { UnsettledPointer } from '../store/rows.ts';
+import type { UnsettledPointer } from '../store/outbox-row.ts';
 import { pagesOf } from '../store/table.ts';
 import { minutesToSweep, youngestMinutes } from './minutes-to-sweep.ts';
 import type { RelayHandlerDeps } from './relay-context.ts';

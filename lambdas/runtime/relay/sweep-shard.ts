@@ -8,7 +8,7 @@ import {
   walkedPart,
 } from '../outbox/unsettled-minutes.ts';
 import { unsettledMinuteOf } from '../store/keys.ts';
-import type { UnsettledPointer } from '../store/rows.ts';
+import type { UnsettledPointer } from '../store/outbox-row.ts';
 import { declaredSources } from './declared-sources.ts';
 import { type RelayHandlerDeps, relayContext } from './relay-context.ts';
 import { type SweepContext, type SweepPartition, sweepPartition } from './sweep-partition.ts';

@@ -1,5 +1,5 @@
 import type { Telemetry } from '../observe/telemetry.ts';
-import type { LeftPending } from '../store/rows.ts';
+import type { LeftPending } from '../store/outbox-row.ts';
 import { type BusBreaker, createBusBreaker } from './bus-breaker.ts';
 
 /** The running counts of one pass. */

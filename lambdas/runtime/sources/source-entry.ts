@@ -5,7 +5,8 @@ import type { Handler } from '../consume/handler.ts';
 import { isExternal } from '../events/external-event.ts';
 import { inboxExpiresAt } from '../inbox/inbox-history.ts';
 import { sourceConsumerKey } from '../store/keys.ts';
-import { SCHEMA, type SourceConsumerRow } from '../store/rows.ts';
+import { SCHEMA } from '../store/row-schema.ts';
+import type { SourceConsumerRow } from '../store/source-consumer-row.ts';
 
 /** The source of a consumer's messages if no loop has named it. */
 const UNNAMED = 'another source';

@@ -3,9 +3,10 @@ import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { textOf } from '../base/json.ts';
 import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
 import type { ReceivedEvent } from '../events/event.ts';
+import type { LastRow, PlaceInOrder } from './inbox-row.ts';
 import { lastKey, lastKeyProblem } from './keys.ts';
+import { asRow, isKnownSchema, SCHEMA } from './row-schema.ts';
 import { conditionalUpdate, isExactly } from './row-update.ts';
-import { asRow, isKnownSchema, type LastRow, type PlaceInOrder, SCHEMA } from './rows.ts';
 import type { Table, TransactAction } from './table.ts';
 
 /** The last applied sequence of an aggregate, as it was read. */

@@ -2,7 +2,8 @@ import { systemClock } from '../base/clock.ts';
 import { mintToken } from './event-id.ts';
 import { operationKey } from './keys.ts';
 import type { TransactDeps } from './retry.ts';
-import { expiresAt, type OperationRow, SCHEMA } from './rows.ts';
+import { expiresAt } from './row-expiry.ts';
+import { SCHEMA } from './row-schema.ts';
 import type { Key } from './table.ts';
 
 /** Dependencies of an operator's changes. */
@@ -18,6 +19,38 @@ export interface OperationDeps extends TransactDeps {
 export interface Note {
   readonly by: string;
   readonly reason: string;
+}
+
+/** The record of an operator's change: `OPERATIONS#<month>` / `<time>#<token>`. Kept for 400 days. */
+export interface OperationRow extends Key {
+  readonly schema: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** The ARN of the caller. */
+  readonly by: string;
+  /** The command, e.g. `messages resolve`. */
+  readonly command: string;
+  /**
+   * The object of the change, for people: an event id, a consumer and an event id, or a dead-letter source and the number of dead
+   * letters. Programs read the attributes below.
+   */
+  readonly subject: string;
+  readonly reason: string;
+  readonly expiresAt: number;
+  /** The consumer of a pause, a resume and a resend. */
+  readonly consumer?: string | undefined;
+  /** The dead-letter source of a resend. */
+  readonly source?: string | undefined;
+  /** The event that a resend replaces. */
+  readonly eventId?: string | undefined;
+  /** The event that a resend sends in its place. */
+  readonly newEventId?: string | undefined;
+  /** The finding of `status` that is acknowledged, or no longer, e.g. `dead-letters/consumer:payments`. */
+  readonly finding?: string | undefined;
+  /** The end of an acknowledgement, epoch milliseconds. */
+  readonly until?: number | undefined;
+  /** The count above which a finding is not acknowledged. Absent: it has none. */
+  readonly upTo?: number | undefined;
 }
 
 /** An operator's change, before it is made. */

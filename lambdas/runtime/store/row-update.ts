@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { SCHEMA } from './rows.ts';
+import { SCHEMA } from './row-schema.ts';
 import type { Item, Key, TransactAction, Update } from './table.ts';
 
 /** The changes that a transition makes to a row. */

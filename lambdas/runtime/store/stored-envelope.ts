@@ -2,7 +2,7 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { errorCode } from '../base/errors.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
 import { itemBytes } from './item-size.ts';
-import type { OutboxRow } from './rows.ts';
+import type { OutboxRow } from './outbox-row.ts';
 import type { Item } from './table.ts';
 
 /** The encoding of a compressed envelope: DEFLATE without a header (RFC 1951). */

@@ -1,19 +1,11 @@
 import { isTime } from '../base/clock.ts';
 import { isDeeperThan, JSON_DEPTH_MAX } from '../base/json.ts';
 import { eventIdOf, isEventId } from './event-id.ts';
-import {
-  type DeadPointer,
-  type EffectStatus,
-  type FailedHint,
-  type InboxRow,
-  type InboxStatus,
-  type OperationRow,
-  type OutboxRow,
-  type OutboxStatus,
-  type RejectedPointer,
-  SCHEMA,
-  type StoredEffect,
-} from './rows.ts';
+import type { FailedHint, InboxRow, InboxStatus, RejectedPointer } from './inbox-row.ts';
+import type { OperationRow } from './operation-record.ts';
+import type { DeadPointer, OutboxRow, OutboxStatus } from './outbox-row.ts';
+import { SCHEMA } from './row-schema.ts';
+import type { EffectStatus, StoredEffect } from './stored-effect.ts';
 import { envelopeJson } from './stored-envelope.ts';
 import type { Item, Key } from './table.ts';
 

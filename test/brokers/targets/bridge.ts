@@ -3,8 +3,9 @@ import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts
 import { type BridgeTarget, bridge } from '../../../lambdas/runtime/bridge.ts';
 import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
 import { createConsumer, createOutbox } from '../../../lambdas/runtime/index.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { INBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
-import { asRow, type InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import { asRow } from '../../../lambdas/runtime/store/row-schema.ts';
 import {
   consumerConfig,
   manualClock,

@@ -8,7 +8,7 @@ import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { createOutbox, dynamoTable, type Item } from '../../../lambdas/runtime/index.ts';
 import { eventIdShard, mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import type { Outputs } from '../../../localstack/cdk-process.ts';
 import { callFunctionUrl } from '../../../localstack/function-url.ts';
 import { producerConfig } from '../../../testing/index.ts';

@@ -3,7 +3,7 @@ import { asDelivered } from '../../../demo/shop.ts';
 import { reservationKey } from '../../../lambdas/example/inventory/reservation.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { die } from '../support/dead-letters.ts';
 import { eventually } from '../support/eventually.ts';

@@ -5,7 +5,7 @@ import { asDelivered } from '../../../demo/shop.ts';
 import { orderKey, orderRow } from '../../../lambdas/example/orders/order.ts';
 import { mintEventId, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { byId, delivered, die, paymentCaptured, seeing } from '../support/dead-letters.ts';
 import { eventually } from '../support/eventually.ts';
 import { mailroom } from '../support/mailroom.ts';

@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { asDelivered } from '../../../demo/shop.ts';
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/index.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import type { StoredOutboxRow } from '../../../lambdas/runtime/store/stored-envelope.ts';
 import { envelopeOf } from '../../support/envelope-of.ts';
 import { listenTo } from '../support/bus-listener.ts';

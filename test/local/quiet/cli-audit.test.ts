@@ -5,7 +5,7 @@ import { CONSUMERS } from '../../../demo/readings.ts';
 import { defineEvent, transactional } from '../../../lambdas/runtime/index.ts';
 import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { failedKey, inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { put } from './order-system.ts';
 import { type UnpublishedOrder, unpublishedOrder } from './unpublished-order.ts';
 

@@ -34,7 +34,7 @@ import {
   mailroomEntryName,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { producerConfig } from '../../../testing/index.ts';
 import { createTable } from '../../support/aws.ts';
 

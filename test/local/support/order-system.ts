@@ -12,13 +12,10 @@ import { CONSUMERS_OF, type Consumer, required, type WrittenEvent } from '../../
 import { stockKey, stockRow } from '../../../lambdas/example/inventory/stock.ts';
 import { isSettled, type Order, orderKey } from '../../../lambdas/example/orders/order.ts';
 import type { Item, Key } from '../../../lambdas/runtime/index.ts';
+import type { InboxRow, RejectedPointer } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { INBOX_PREFIX, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
-import type {
-  InboxRow,
-  OutboxRow,
-  RejectedPointer,
-  StoredEffect,
-} from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
+import type { StoredEffect } from '../../../lambdas/runtime/store/stored-effect.ts';
 import type { FunctionUrlRequest } from '../../../localstack/function-url.ts';
 import { dynamoClient } from '../../support/aws.ts';
 import { envelopeOf } from '../../support/envelope-of.ts';

@@ -2,7 +2,7 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import fc from 'fast-check';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { anyText } from './arbitraries.ts';
 import { seededBytes } from './runs.ts';

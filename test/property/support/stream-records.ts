@@ -1,6 +1,6 @@
 import { marshall } from '@aws-sdk/util-dynamodb';
 import fc from 'fast-check';
-import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { anyJson, anyText } from './arbitraries.ts';
 import { type Attributes, anyAttribute, asItem, edited, edits, outboxRow, storable } from './outbox-items.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { outboxPartition, SWEEP_STATE_KEY, unsettledKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { anyText } from './arbitraries.ts';
 import {

@@ -5,7 +5,7 @@ import { leased, transactional } from '../../../lambdas/runtime/consume/handler.
 import { defineEvent, type Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { lambdaContext, memoryTable, memoryTelemetry } from '../../../testing/index.ts';
 import { consumerConfig } from '../../support/runtime-rig.ts';
 import { batchOf, DEEDS, type Deed, type Spec } from './deliveries.ts';

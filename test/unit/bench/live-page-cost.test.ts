@@ -14,7 +14,7 @@ import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { manualClock } from '../../../testing/index.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 import { queueArn, directory as small, worker } from '../cli/support/mailroom-in-memory.ts';

@@ -8,7 +8,7 @@ import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead
 import { type ShellText, shell } from '../../../cli/terminal/shell.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 
 const NOW = 100 * DAY_MS;

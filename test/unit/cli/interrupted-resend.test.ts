@@ -7,7 +7,7 @@ import { replacementOf } from '../../../cli/deployment/resent-event.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { eventIdShard, eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
 import { runInMemory } from './support/run-in-memory.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
 import { inboxKey, lastKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';

@@ -9,8 +9,8 @@ import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { memoryTable } from '../../../testing/index.ts';
 import { startedLongAgo } from '../../support/runtime-rig.ts';
 

@@ -5,8 +5,8 @@ import { fingerprint } from '../../../lambdas/runtime/base/errors.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/rows.ts';
 import { manualClock, memoryTable } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-rig.ts';
 

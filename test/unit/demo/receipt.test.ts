@@ -10,7 +10,8 @@ import {
 import { printReceipt, progressOf, receiptOf } from '../../../demo/receipt.ts';
 import { STOCK_PER_SKU } from '../../../demo/shop.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import type { InboxRow, OutboxRow } from '../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 
 const AT = Date.UTC(2026, 0, 1);
 const ORDER = 'order-1';

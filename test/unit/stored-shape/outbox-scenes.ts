@@ -11,7 +11,7 @@ import { createInboxProcessor } from '../../../lambdas/runtime/sources/inbox-pro
 import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
 import { HEARTBEAT_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { STUB_CONFIGURATION, stubHandler } from '../../support/stub-client.ts';
 import { bytesOf, consumer, EVENT_ID, NOW, OrderPlaced, shapeRig } from './stored-shape-rig.ts';

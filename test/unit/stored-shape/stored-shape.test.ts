@@ -9,7 +9,7 @@ import { NOW, onlyOne } from './stored-shape-rig.ts';
 /**
  * The page of stored items, made by the real runtime: the page is true, and the shape frozen. Red means that rows which are there
  * already have another shape than those that are written now. Decide: see docs/versioning.md, then raise `SCHEMA` in
- * lambdas/runtime/store/rows.ts if old rows read otherwise, and only then renew the page.
+ * lambdas/runtime/store/row-schema.ts if old rows read otherwise, and only then renew the page.
  */
 const PAGE = '../../../docs/stored-items.md';
 

@@ -1,5 +1,5 @@
 import { eventIdTime } from '../../store/event-id.ts';
-import type { InboxRow } from '../../store/rows.ts';
+import type { InboxRow } from '../../store/inbox-row.ts';
 import type { Directory } from '../directory.ts';
 import type { Standing } from './audit-ledger.ts';
 

@@ -1,6 +1,6 @@
 import { MailroomError } from '../../base/errors.ts';
 import { type InboxState, inboxState } from '../../inbox/inbox-state.ts';
-import type { InboxRow } from '../../store/rows.ts';
+import type { InboxRow } from '../../store/inbox-row.ts';
 import type { UnreadableRow } from '../../store/stored-rows.ts';
 import type { Directory } from '../directory.ts';
 

@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { markResent } from '../../outbox/outbox-operator.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
-import type { OutboxRow } from '../../store/rows.ts';
+import type { OutboxRow } from '../../store/outbox-row.ts';
 import { isUnreadable } from '../../store/stored-rows.ts';
 import { depthOf } from '../dead-letters.ts';
 import { deliveredEvent } from '../delivered-event.ts';

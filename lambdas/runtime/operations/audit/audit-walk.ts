@@ -8,7 +8,7 @@ import { shardsOfMinute } from '../../relay/shards-of-minute.ts';
 import { shardsEverUsed } from '../../relay/sweep-state.ts';
 import { eventIdInSortKey, eventIdTime, minuteOf, SHARDS_MAX } from '../../store/event-id.ts';
 import { EVENT_PREFIX } from '../../store/keys.ts';
-import type { OutboxRow } from '../../store/rows.ts';
+import type { OutboxRow } from '../../store/outbox-row.ts';
 import { isUnreadable } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
 import { atHome } from '../bus-consumers.ts';

@@ -6,7 +6,7 @@ import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../
 import { createOutbox } from '../../outbox/outbox.ts';
 import { eventIdTime, type RandomBytes } from '../../store/event-id.ts';
 import { HEARTBEAT_STATE_KEY } from '../../store/keys.ts';
-import { SCHEMA } from '../../store/rows.ts';
+import { SCHEMA } from '../../store/row-schema.ts';
 import type { Table } from '../../store/table.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import { readHeartbeat, readLastHeartbeats } from './heartbeat-reading.ts';

@@ -2,7 +2,7 @@ import pMap from 'p-map';
 import { HEARTBEAT } from '../../events/heartbeat-event.ts';
 import { eventIdTime, isEventId } from '../../store/event-id.ts';
 import { HEARTBEAT_STATE_KEY, inboxKey } from '../../store/keys.ts';
-import type { HeartbeatState } from '../../store/rows.ts';
+import type { HeartbeatState } from '../../store/outbox-row.ts';
 import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
 import { RULE_DELAY_MS } from '../audit/audit-declaration.ts';

@@ -4,7 +4,7 @@ import { errorCode, errorMessage } from '../../base/errors.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from '../../consume/message.ts';
 import { placeOf } from '../../consume/order-gate.ts';
 import type { ExternalSubscription } from '../../events/external-event.ts';
-import type { PlaceInOrder } from '../../store/rows.ts';
+import type { PlaceInOrder } from '../../store/inbox-row.ts';
 
 /**
  * The request that operator tools send to a consumer's function to learn which dead letters the **currently** deployed code can

@@ -21,7 +21,7 @@ import {
   invokedFunction,
 } from '../../../../lambdas/runtime/operations/directory.ts';
 import { mailroomEventsOf } from '../../../../lambdas/runtime/operations/subscribed-events.ts';
-import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../../lambdas/runtime/store/row-schema.ts';
 import { consumerConfig, relayConfig } from '../../../support/runtime-rig.ts';
 import { directory as deployed, queueArn } from './mailroom-in-memory.ts';
 

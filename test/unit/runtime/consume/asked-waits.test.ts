@@ -3,7 +3,7 @@ import { RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import { DELAY_MAX_MS, WAITS_MAX_MS } from '../../../../lambdas/runtime/base/retry-schedule.ts';
 import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
 import { waitsWith } from '../../../../lambdas/runtime/inbox/past-attempts.ts';
-import type { AttemptEnd } from '../../../../lambdas/runtime/store/rows.ts';
+import type { AttemptEnd } from '../../../../lambdas/runtime/store/inbox-row.ts';
 import { oneMessage } from './consumer-rig.ts';
 
 const HOUR_MS = 3_600_000;

@@ -8,7 +8,7 @@ import {
 } from '../../../../lambdas/runtime/base/errors.ts';
 import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
-import type { StoredEffect } from '../../../../lambdas/runtime/store/rows.ts';
+import type { StoredEffect } from '../../../../lambdas/runtime/store/stored-effect.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import {
   beforeWrite,

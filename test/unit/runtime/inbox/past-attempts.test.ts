@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { pastAttemptsOf, withAttempt } from '../../../../lambdas/runtime/inbox/past-attempts.ts';
-import type { AttemptEnd } from '../../../../lambdas/runtime/store/rows.ts';
+import type { AttemptEnd } from '../../../../lambdas/runtime/store/inbox-row.ts';
 
 const end = (attempt: number, more: Partial<AttemptEnd> = {}): AttemptEnd => ({
   at: attempt,

@@ -3,8 +3,9 @@ import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { createDeadLetterWatch } from '../../../../lambdas/runtime/operations/dead-letter-watch.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
+import type { RejectedPointer } from '../../../../lambdas/runtime/store/inbox-row.ts';
 import { rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
-import { type RejectedPointer, SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../../lambdas/runtime/store/row-schema.ts';
 import { manualClock, memoryTable, memoryTelemetry } from '../../../../testing/index.ts';
 import { runThrough } from '../../../support/runtime-rig.ts';
 

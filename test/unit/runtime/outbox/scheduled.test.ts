@@ -15,7 +15,8 @@ import { createAtOncePublisher } from '../../../../lambdas/runtime/outbox/publis
 import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { eventIdTime } from '../../../../lambdas/runtime/store/event-id.ts';
-import { asRow, type OutboxRow } from '../../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../../lambdas/runtime/store/outbox-row.ts';
+import { asRow } from '../../../../lambdas/runtime/store/row-schema.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/lambda-context.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

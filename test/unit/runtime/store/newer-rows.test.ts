@@ -5,7 +5,7 @@ import { allowTooOld } from '../../../../lambdas/runtime/operations/message-oper
 import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
-import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
+import { SCHEMA } from '../../../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import {

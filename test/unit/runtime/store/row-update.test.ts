@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { SCHEMA } from '../../../../lambdas/runtime/store/row-schema.ts';
 import { conditionalUpdate } from '../../../../lambdas/runtime/store/row-update.ts';
-import { SCHEMA } from '../../../../lambdas/runtime/store/rows.ts';
 import { memoryTable } from '../../../../testing/memory-table.ts';
 
 const KEY = { PK: 'ROW', SK: 'ROW' };

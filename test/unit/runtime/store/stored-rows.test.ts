@@ -2,8 +2,9 @@ import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { inboxState, isOverdue } from '../../../../lambdas/runtime/inbox/inbox-state.ts';
 import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
-import { asRow, type InboxRow } from '../../../../lambdas/runtime/store/rows.ts';
+import { asRow } from '../../../../lambdas/runtime/store/row-schema.ts';
 import {
   isUnreadable,
   readable,

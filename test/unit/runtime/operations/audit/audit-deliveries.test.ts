@@ -5,7 +5,7 @@ import {
   createDeliveries,
   errorBudgets,
 } from '../../../../../lambdas/runtime/operations/audit/audit-deliveries.ts';
-import type { InboxRow } from '../../../../../lambdas/runtime/store/rows.ts';
+import type { InboxRow } from '../../../../../lambdas/runtime/store/inbox-row.ts';
 import { auditRig, consumerEntry } from './audit-rig.ts';
 
 const SLO = { latencyMs: 30 * MINUTE_MS, percentile: 90 };

@@ -16,8 +16,10 @@ import type {
 } from '../../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes } from '../../../../../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../../../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxKey } from '../../../../../lambdas/runtime/store/keys.ts';
-import { type InboxRow, type OutboxRow, SCHEMA } from '../../../../../lambdas/runtime/store/rows.ts';
+import type { OutboxRow } from '../../../../../lambdas/runtime/store/outbox-row.ts';
+import { SCHEMA } from '../../../../../lambdas/runtime/store/row-schema.ts';
 import { storedEnvelope } from '../../../../../lambdas/runtime/store/stored-envelope.ts';
 import { manualClock, memoryTable } from '../../../../../testing/index.ts';
 

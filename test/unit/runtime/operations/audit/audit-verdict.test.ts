@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
+import type { InboxRow } from '../../../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../../lambdas/runtime/store/keys.ts';
-import type { InboxRow } from '../../../../../lambdas/runtime/store/rows.ts';
 import { startedLongAgo } from '../../../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from './audit-rig.ts';
 
