@@ -1,7 +1,6 @@
-import { claimsMutants } from './claims.ts';
 import { decisionsMutants } from './decisions.ts';
+import { inboxMutants } from './inbox.ts';
 import type { Mutant } from './mutant.ts';
-import { orderMutants } from './order.ts';
 import { publishingMutants } from './publishing.ts';
 import { runsMutants } from './runs.ts';
 import { transportsMutants } from './transports.ts';
@@ -9,9 +8,8 @@ import { transportsMutants } from './transports.ts';
 /** All mutants, in the order in which an event passes the stages. */
 export const MUTANTS: readonly Mutant[] = [
   ...publishingMutants,
-  ...claimsMutants,
+  ...inboxMutants,
   ...runsMutants,
-  ...orderMutants,
   ...transportsMutants,
   ...decisionsMutants,
 ];

@@ -5,7 +5,8 @@ import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.t
 import { MUTANTS } from './catalog.ts';
 import { changedSince } from './changed-files.ts';
 import { type Mutant, problemOf } from './mutant.ts';
-import { createTrialWorkers, type TrialOutcome } from './trial-workers.ts';
+import type { Verdict } from './trial.ts';
+import { createTrialWorkers } from './trial-workers.ts';
 
 interface Options {
   readonly only: string;
@@ -14,15 +15,7 @@ interface Options {
   readonly json: boolean;
 }
 
-/** The fate of a mutant. The last two fail the run. */
-type Fate = 'killed' | 'timed out' | 'SURVIVED' | 'BROKEN';
-
-interface Result {
-  readonly mutant: Mutant;
-  readonly fate: Fate;
-  /** The test that failed, or the reason for BROKEN. */
-  readonly why?: string | undefined;
-}
+type Result = Verdict & { readonly mutant: Mutant };
 
 /** The time limit of all tests on the original code, milliseconds: they take half a minute on a quiet machine. */
 const ALL_TESTS_MAX_MS = 900_000;
@@ -36,12 +29,15 @@ async function run(options: Options): Promise<void> {
   const startedAt = Date.now();
   const say = options.json ? complain : print;
   const results = chosen.length === 0 ? [] : await tryAll(chosen, (result) => say(lineOf(result)));
+  const of = (...fates: readonly Result['fate'][]) => results.filter(({ fate }) => fates.includes(fate));
+  const rules = (fate: Result['fate']) => of(fate).map(({ mutant }) => mutant.rule);
+  const failures = of('SURVIVED', 'BROKEN');
+  const [mutants, killed] = [results.length, results.length - failures.length];
   const seconds = Math.round((Date.now() - startedAt) / 100) / 10;
-  const failures = results.filter(isFailure);
-  const killed = results.length - failures.length;
-  say(`\n${results.length} mutants: ${killed} killed, ${failures.length} to look at, ${seconds} s`);
+  say(`\n${mutants} mutants: ${killed} killed, ${failures.length} to look at, ${seconds} s`);
   for (const failure of failures) say(lineOf(failure));
-  if (options.json) print(JSON.stringify({ ...summaryOf(results), seconds }));
+  const lists = { timedOut: rules('timed out'), survived: rules('SURVIVED'), broken: rules('BROKEN') };
+  if (options.json) print(JSON.stringify({ mutants, killed, ...lists, seconds }));
   if (failures.length > 0) process.exitCode = 1;
 }
 
@@ -52,15 +48,15 @@ async function tryAll(mutants: readonly Mutant[], onResult: (result: Result) => 
   try {
     // A test that fails without a mutant proves nothing.
     const tests = [...new Set(mutants.flatMap(({ killers }) => killers))];
-    const asItIs = await workers.tryOut({ tests, maxMs: ALL_TESTS_MAX_MS });
-    if (asItIs.kind !== 'tried' || asItIs.failed !== undefined)
+    const { fate, why } = await workers.tryOut({ tests, maxMs: ALL_TESTS_MAX_MS });
+    if (fate !== 'SURVIVED')
       throw new MailroomError(
         'RED_BEFORE',
-        `The tests fail on the original code: ${whyOf(asItIs)}. Fix them first.`,
+        `The tests fail on the original code: ${why ?? fate}. Fix them first.`,
       );
     return await Promise.all(
       mutants.map(async (mutant) => {
-        const result = resultOf(mutant, await workers.tryOut({ mutant, tests: mutant.killers }));
+        const result = { mutant, ...(await workers.tryOut({ mutant, tests: mutant.killers })) };
         onResult(result);
         return result;
       }),
@@ -68,34 +64,6 @@ async function tryAll(mutants: readonly Mutant[], onResult: (result: Result) => 
   } finally {
     workers.end();
   }
-}
-
-function resultOf(mutant: Mutant, outcome: TrialOutcome): Result {
-  const why = whyOf(outcome);
-  if (outcome.kind === 'timed out') return { mutant, fate: 'timed out' };
-  if (outcome.kind === 'broken') return { mutant, fate: 'BROKEN', why };
-  return { mutant, fate: outcome.failed === undefined ? 'SURVIVED' : 'killed', why };
-}
-
-function whyOf(outcome: TrialOutcome): string | undefined {
-  if (outcome.kind === 'tried') return outcome.failed;
-  return outcome.kind === 'broken' ? outcome.why : outcome.kind;
-}
-
-function isFailure({ fate }: Result): boolean {
-  return fate === 'SURVIVED' || fate === 'BROKEN';
-}
-
-function summaryOf(results: readonly Result[]) {
-  const rules = (...fates: readonly Fate[]) =>
-    results.filter(({ fate }) => fates.includes(fate)).map(({ mutant }) => mutant.rule);
-  return {
-    mutants: results.length,
-    killed: rules('killed', 'timed out').length,
-    timedOut: rules('timed out'),
-    survived: rules('SURVIVED'),
-    broken: rules('BROKEN'),
-  };
 }
 
 function lineOf({ mutant, fate, why }: Result): string {
@@ -112,7 +80,7 @@ function chosenBy({ only: text, since }: Options): readonly Mutant[] {
     );
   if (since === undefined) return chosen;
   const changed = changedSince(since === true ? undefined : since);
-  return chosen.filter(({ file, killers }) => [file, ...killers].some((path) => changed.has(path)));
+  return chosen.filter(({ file, killers }) => [file, ...killers].some((path) => changed.includes(path)));
 }
 
 function print(line: string): void {

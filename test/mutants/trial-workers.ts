@@ -3,12 +3,9 @@ import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 import type { Trial, Verdict } from './trial.ts';
 
-/** The outcome of a trial. */
-export type TrialOutcome = Verdict | { readonly kind: 'timed out' };
-
 /** A pool of processes that run trials. */
 export interface TrialWorkers {
-  tryOut(trial: Trial): Promise<TrialOutcome>;
+  tryOut(trial: Trial): Promise<Verdict>;
   /** Kills the processes. */
   end(): void;
 }
@@ -33,9 +30,9 @@ export function createTrialWorkers(most: number): TrialWorkers {
     tryOut: (trial) =>
       limited(async () => {
         const worker = idle.pop() ?? start();
-        const outcome = await outcomeOf(worker, trial);
+        const verdict = await verdictOf(worker, trial);
         if (worker.connected) idle.push(worker);
-        return outcome;
+        return verdict;
       }),
     end: () => {
       for (const worker of started) worker.kill();
@@ -43,20 +40,20 @@ export function createTrialWorkers(most: number): TrialWorkers {
   };
 }
 
-function outcomeOf(worker: ChildProcess, trial: Trial): Promise<TrialOutcome> {
+function verdictOf(worker: ChildProcess, trial: Trial): Promise<Verdict> {
   return new Promise((resolve) => {
-    const settle = (outcome: TrialOutcome) => {
+    const settle = (verdict: Verdict) => {
       clearTimeout(timer);
       worker.off('message', settle);
       worker.off('exit', exited);
-      resolve(outcome);
+      resolve(verdict);
     };
     const exited = (code: number | null) =>
-      settle({ kind: 'broken', why: `The trial process exited with ${code}.` });
+      settle({ fate: 'BROKEN', why: `The trial process exited with ${code}.` });
     const timer = setTimeout(() => {
       worker.kill('SIGKILL');
       worker.disconnect();
-      settle({ kind: 'timed out' });
+      settle({ fate: 'timed out' });
     }, trial.maxMs ?? TRIAL_MAX_MS);
     worker.on('message', settle);
     worker.on('exit', exited);

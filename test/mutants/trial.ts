@@ -12,10 +12,12 @@ export interface Trial {
   readonly maxMs?: number;
 }
 
-/** The result of a trial: the first test that failed, or the reason why no test could run. */
-export type Verdict =
-  | { readonly kind: 'tried'; readonly failed: string | undefined }
-  | { readonly kind: 'broken'; readonly why: string };
+/** The result of a trial. */
+export interface Verdict {
+  readonly fate: 'killed' | 'timed out' | 'SURVIVED' | 'BROKEN';
+  /** The first test that failed, or the reason why none could run. */
+  readonly why?: string | undefined;
+}
 
 /** The time limit of a single test, milliseconds. */
 const TEST_MAX_MS = 60_000;
@@ -94,10 +96,11 @@ async function tryOut(): Promise<Verdict> {
     true,
   );
   if (mutant !== undefined) vitest.invalidateFile(pathOf(mutant.file));
-  if (unloadable !== undefined) return { kind: 'broken', why: unloadable };
-  if (!loaded) return { kind: 'broken', why: 'None of its tests loads the file.' };
+  if (unloadable !== undefined) return { fate: 'BROKEN', why: unloadable };
+  if (!loaded) return { fate: 'BROKEN', why: 'None of its tests loads the file.' };
   const [unhandled] = unhandledErrors as Error[];
-  return { kind: 'tried', failed: failed ?? (unhandled && `unhandled: ${unhandled.message}`) };
+  const why = failed ?? (unhandled && `unhandled: ${unhandled.message}`);
+  return { fate: why === undefined ? 'SURVIVED' : 'killed', why };
 }
 
 function pathOf(file: string): string {
