@@ -1,5 +1,4 @@
-import { stripVTControlCharacters } from 'node:util';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
 import type { DoctorDeps } from '../../../cli/reports/checks/checks.ts';
@@ -12,16 +11,10 @@ import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/hear
 import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
-import { captured, capturedRuns, countedBytes, tooWide } from './support/captured-output.ts';
+import { captured, capturedRuns, countedBytes, review } from './support/captured-output.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, targetOf } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-
-async function review(name: string, styled: string): Promise<void> {
-  const text = stripVTControlCharacters(styled);
-  expect(tooWide(text)).toEqual([]);
-  await expect(text).toMatchFileSnapshot(`captures/${name}.txt`);
-}
 
 const AUDIT = {
   repair: 'npx cdk-mailroom audit --since 70m --repair --stage dev',

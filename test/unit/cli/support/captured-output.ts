@@ -1,3 +1,5 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect } from 'vitest';
 import { COLUMNS, columnsOf } from '../../../../cli/terminal/prose.ts';
 import type { MemoryMailroom } from './memory-deployment.ts';
 import { type MemoryRun, runInMemory } from './run-in-memory.ts';
@@ -38,4 +40,11 @@ export function tooWide(text: string): string[] {
     .split('\n')
     .slice(1)
     .filter((line) => columnsOf(line) > COLUMNS && !/^\s*(npx |aws |https:|\S+$)/.test(line));
+}
+
+/** Compares an output with its reviewed text, `captures/<name>.txt`. */
+export async function review(name: string, styled: string): Promise<void> {
+  const text = stripVTControlCharacters(styled);
+  expect(tooWide(text)).toEqual([]);
+  await expect(text).toMatchFileSnapshot(`captures/${name}.txt`);
 }
