@@ -25,6 +25,7 @@ import {
   deliveryAlarm,
   letAlarmsPublish,
 } from './monitoring/alarm-plan.ts';
+import { auditAlarms } from './monitoring/audit-alarms.ts';
 import {
   consumerAlarms,
   failingConsumer,
@@ -41,7 +42,7 @@ import {
   heartbeatMetrics,
   relayMetrics,
 } from './monitoring/metrics.ts';
-import { auditAlarms, relayAlarms } from './monitoring/relay-alarms.ts';
+import { relayAlarms } from './monitoring/relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from './monitoring/thresholds.ts';
 
 /** Properties of {@link DeliveryAlarms}. */

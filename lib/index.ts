@@ -22,7 +22,8 @@ export {
 } from './mailroom/bus-forward.ts';
 export type { ConsumerSlo, IInboxConsumer } from './mailroom/consumer-interface.ts';
 export { type IMailroom, MailroomBase } from './mailroom/mailroom-base.ts';
-export { MailroomBus, type MailroomBusProps } from './mailroom/mailroom-bus.ts';
+export { MailroomBus } from './mailroom/mailroom-bus.ts';
+export type { MailroomBusProps } from './mailroom/mailroom-bus-props.ts';
 export type { MailroomProps, ProducerProps, PublishAtOnceOptions } from './mailroom/mailroom-props.ts';
 export { MailroomTable, type MailroomTableProps } from './mailroom/mailroom-table.ts';
 export { OutboxAudit, type OutboxAuditOptions, type OutboxAuditProps } from './mailroom/outbox-audit.ts';

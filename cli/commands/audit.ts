@@ -1,8 +1,9 @@
 import { Command, Option } from 'commander';
 import { DELIVERY_GRACE_MS } from '../../lambdas/runtime/base/patience.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
-import { type AuditReport, createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
+import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../../lambdas/runtime/operations/audit/audit-queue-age.ts';
+import type { AuditReport } from '../../lambdas/runtime/operations/audit/audit-report.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
 import { withNeighbors } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import { readEntryVersions } from '../../lambdas/runtime/operations/ssm-directory.ts';

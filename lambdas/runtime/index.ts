@@ -26,13 +26,13 @@ export {
   isMailroomError,
   MailroomError,
   type MailroomErrorOfCode,
-  nothingHappened,
   PoisonMessage,
   type RetryDelay,
   RetryLater,
   TransactionCancelled,
 } from './base/errors.ts';
 export type { JsonOf } from './base/json.ts';
+export { nothingHappened } from './base/nothing-happened.ts';
 export { type EventOrder, type LatestOrder, latest, type StrictOrder, strict } from './base/order.ts';
 export type { Bus, BusEntry, BusResult } from './bus/event-bus.ts';
 export { type EventBridgeBusDeps, eventBridgeBus } from './bus/eventbridge-bus.ts';

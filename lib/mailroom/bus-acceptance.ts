@@ -5,7 +5,7 @@ import { unless } from '../checks/refusal.ts';
 import { type BusForwardOptions, forwardedEventsProblems } from './bus-forward.ts';
 import { onlySources } from './publish-grant.ts';
 import { noRole } from './role-arns.ts';
-import { FORWARD_TAG } from './tags.ts';
+import { FORWARD_TAG, PUBLISHER_TAG } from './tags.ts';
 
 /** The events that a bus accepts from a forward. */
 export interface BusAcceptOptions extends Pick<BusForwardOptions, 'events' | 'from'> {
@@ -45,6 +45,38 @@ export function auditorsProblems(auditors: readonly IRole[] = []): string[] {
       (name) =>
         `auditors contains the role "${name}", but each must be one role, by a name without wildcards and commas. Import each audit's role by its own name.`,
     );
+}
+
+/**
+ * Denies every event of principals other than the publishers of the bus. AWS services, which replay its archive, are not denied.
+ *
+ * @param busArn - without a reference: a resource cannot reference itself
+ * @param tagged - the name in the tag by which a shared bus recognizes publishers; `false` if the bus is not shared
+ * @param publishers - returns the ARNs of those that the bus names; called at synth
+ */
+export function onlyPublishers(
+  bus: IEventBus,
+  busArn: string,
+  tagged: string | false,
+  publishers: () => ReadonlySet<string>,
+): PolicyStatement {
+  return new PolicyStatement({
+    sid: 'OnlyPublishersPut',
+    effect: Effect.DENY,
+    principals: [new AnyPrincipal()],
+    actions: ['events:PutEvents'],
+    resources: [busArn],
+    conditions: {
+      ArnNotEquals: {
+        'aws:PrincipalArn': Lazy.list({
+          // A shared bus may have no publisher that it names, and IAM accepts no empty list.
+          produce: () => (publishers().size > 0 ? [...publishers()] : [noRole(bus)]),
+        }),
+      },
+      ...(tagged !== false && { StringNotEquals: { [`aws:PrincipalTag/${PUBLISHER_TAG}`]: tagged } }),
+      Bool: { 'aws:PrincipalIsAWSService': 'false' },
+    },
+  });
 }
 
 /**

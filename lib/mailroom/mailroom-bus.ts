@@ -7,13 +7,11 @@ import {
   type IEventBus,
 } from 'aws-cdk-lib/aws-events';
 import {
-  AnyPrincipal,
-  Effect,
   type Grant,
   type IGrantable,
   type IRole,
   PolicyDocument,
-  PolicyStatement,
+  type PolicyStatement,
   Role,
 } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
@@ -29,41 +27,14 @@ import {
   letForward,
   onlyAcceptedForwards,
   onlyItsService,
+  onlyPublishers,
   STATEMENT_ID_MAX,
 } from './bus-acceptance.ts';
 import { BusForward, type BusForwardOptions, busNameProblems } from './bus-forward.ts';
+import type { MailroomBusProps } from './mailroom-bus-props.ts';
 import { allowPublish } from './publish-grant.ts';
 import { arnOf, fixedArn, noRole, roleArn } from './role-arns.ts';
 import { PUBLISHER_TAG, tag } from './tags.ts';
-
-/** Properties of a {@link MailroomBus}. */
-export interface MailroomBusProps {
-  /**
-   * The removal policy of the bus and its archive. A retained bus does not block a new deployment, which creates another bus.
-   *
-   * @default RETAIN_ON_UPDATE_OR_DELETE
-   */
-  readonly removalPolicy?: RemovalPolicy;
-  /** Archives every event of the bus for replays, for this many whole days. @default no archive */
-  readonly archive?: Duration;
-  /** Encrypts the bus and its archive. The key's policy must let EventBridge use it. @default a key that AWS owns */
-  readonly encryptionKey?: IKey;
-  /** A fixed name, by which other apps import the bus. @default a name that is derived from the stack and its id */
-  readonly eventBusName?: string;
-  /**
-   * Lets Mailrooms of other stacks and apps join it. The bus that a `Mailroom` makes for itself is not shared.
-   *
-   * @default true
-   */
-  readonly shared?: boolean;
-  /**
-   * The roles of scheduled audits of other apps: Mailrooms on the bus let them read single inbox rows and dead letters. Audits of Mailrooms in
-   * this app are always listed. Deploy the other Mailrooms and the stacks of their consumers again after a change: an import takes no lock.
-   *
-   * @default none
-   */
-  readonly auditors?: readonly IRole[];
-}
 
 /** A forward that a bus accepts. */
 interface AcceptedForward extends BusAcceptOptions {
@@ -125,7 +96,9 @@ export class MailroomBus extends EventBus {
     const bus = this.node.defaultChild as CfnEventBus;
     // Part of the bus resource: a separate policy would leave the bus open until it is deployed.
     this.ownName = eventBusName;
-    this.ownPolicy = new PolicyDocument({ statements: [this.denyOthers()] });
+    this.ownPolicy = new PolicyDocument({
+      statements: [onlyPublishers(this, this.ownArn(), this.shared && eventBusName, () => this.publishers)],
+    });
     bus.policy = this.ownPolicy;
     this.encryptionKey = props.encryptionKey;
     bus.kmsKeyIdentifier = props.encryptionKey?.keyArn;
@@ -309,27 +282,5 @@ export class MailroomBus extends EventBus {
     const resource = { service: 'events', resource: 'event-bus', resourceName: this.ownName };
     // A resource cannot reference itself.
     return Stack.of(this).formatArn({ ...resource, arnFormat: ArnFormat.SLASH_RESOURCE_NAME });
-  }
-
-  private denyOthers(): PolicyStatement {
-    return new PolicyStatement({
-      sid: 'OnlyPublishersPut',
-      effect: Effect.DENY,
-      principals: [new AnyPrincipal()],
-      actions: ['events:PutEvents'],
-      resources: [this.ownArn()],
-      conditions: {
-        ArnNotEquals: {
-          'aws:PrincipalArn': Lazy.list({
-            // A shared bus may have no publisher that it names, and IAM accepts no empty list.
-            produce: () => (this.publishers.size > 0 ? [...this.publishers] : [noRole(this)]),
-          }),
-        },
-        ...(this.shared && {
-          StringNotEquals: { [`aws:PrincipalTag/${PUBLISHER_TAG}`]: this.ownName },
-        }),
-        Bool: { 'aws:PrincipalIsAWSService': 'false' },
-      },
-    });
   }
 }

@@ -8,19 +8,13 @@ import {
   MathExpression,
   PeriodOverride,
   SingleValueWidget,
-  Stats,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { say } from '../checks/refusal.ts';
-import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
-import type {
-  AuditMetrics,
-  ConsumerMetrics,
-  DeliveryCounts,
-  HeartbeatMetrics,
-  RelayMetrics,
-} from './metrics.ts';
+import { SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
+import { consumerRow, type WatchedConsumer } from './consumer-widgets.ts';
+import type { AuditMetrics, HeartbeatMetrics, RelayMetrics } from './metrics.ts';
 import { deliveryRow } from './rate-widgets.ts';
 import {
   DASHBOARD_WIDTH,
@@ -33,14 +27,6 @@ import {
   percentiles,
   sum,
 } from './widgets.ts';
-
-/** A consumer and its metrics. */
-interface WatchedConsumer {
-  readonly consumer: IInboxConsumer;
-  readonly metrics: ConsumerMetrics;
-  /** Absent unless an audit is scheduled. */
-  readonly deliveries?: DeliveryCounts | undefined;
-}
 
 /** Properties of a {@link DeliveryDashboard}. */
 export interface DeliveryDashboardProps {
@@ -221,59 +207,6 @@ function relayRow(relay: RelayMetrics): IWidget[] {
         named(relay.oldestLease, 'oldest expired lease'),
         named(relay.clockDifference, 'clocks differ by'),
       ],
-    },
-  ]);
-}
-
-function consumerRow({ consumer, metrics, deliveries }: WatchedConsumer): IWidget[] {
-  const { slo, order } = consumer;
-  return graphs([
-    {
-      title: 'Messages',
-      left: [
-        named(metrics.received, 'received'),
-        named(metrics.processed, 'processed'),
-        named(metrics.duplicate, 'duplicate'),
-        named(metrics.leased, 'leased elsewhere'),
-        ...(order === undefined ? [] : [named(metrics.superseded, 'superseded')]),
-        ...(order?.mode === 'strict' ? [named(metrics.outOfOrder, 'put back to wait')] : []),
-      ],
-    },
-    {
-      title: 'Failures',
-      left: [
-        named(metrics.failed, 'failed'),
-        named(metrics.rejected, 'rejected'),
-        named(metrics.attemptsOverThree, 'attempts over 3'),
-        named(metrics.tableFailures, 'table unreachable'),
-        named(metrics.leasesExpired, 'leases expired'),
-        named(metrics.fenceRefused, 'fence refused'),
-        named(metrics.unstableEffects, 'unstable effects'),
-        named(metrics.effectsInDoubt, 'effects in doubt'),
-        named(metrics.errors, 'function errors'),
-        named(metrics.throttles, 'throttles'),
-        ...namedIfAny(metrics.failedInvocations, 'rule failures'),
-        ...namedIfAny(metrics.lost, 'lost'),
-      ],
-    },
-    {
-      title: 'Commit to processed',
-      left: percentiles(metrics.latency, slo?.percentile),
-      leftAnnotations: slo === undefined ? [] : [{ value: slo.latency.toMilliseconds(), label: 'SLO' }],
-    },
-    {
-      title: 'Backlog, maximum',
-      left: [
-        named(metrics.waiting.with({ statistic: Stats.MAXIMUM }), 'waiting'),
-        named(metrics.inFlight, 'in flight'),
-        ...namedIfAny(deliveries?.backlog, 'unprocessed, by the audit'),
-        ...namedIfAny(deliveries?.overThreeAttempts, 'over 3 attempts'),
-      ],
-      right: [
-        named(metrics.oldestMessage, 'oldest message, s'),
-        ...namedIfAny(deliveries?.oldestUnprocessed, 'oldest unprocessed, ms'),
-      ],
-      rightYAxis: FROM_ZERO,
     },
   ]);
 }

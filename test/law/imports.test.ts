@@ -205,6 +205,13 @@ describe('the law of the tree', () => {
     ]);
   });
 
+  test('the arrows have an order: no folder may import one that may import it, directly or by others', () => {
+    const arrows = Object.entries(ARROWS).flatMap(([from, may]) =>
+      may.map((to): Import => ({ from, to, values: [], typeOnly: false })),
+    );
+    expect(circles(arrows)).toEqual([]);
+  });
+
   test('every arrow is used', () => {
     const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} ${roomOf(to)}`));
     const unused = Object.entries(ARROWS)

@@ -42,7 +42,7 @@ const ALLOWED: Readonly<Record<string, readonly (readonly [code: string, why: st
     ['error.message.replace(', DISPLAY],
     ['message.replace(CREDENTIALS', DISPLAY],
   ],
-  'lambdas/runtime/base/errors.ts': [['.replace(', DISPLAY]], // the masks of a fingerprint
+  'lambdas/runtime/base/fingerprint.ts': [['.replace(', DISPLAY]], // the masks of a fingerprint
   'lambdas/runtime/consume/outage.ts': [['/^KMS [\\w ]*error:/', NO_CODE]],
   'lambdas/runtime/bridge/bridge.ts': [['message.slice(0, 300).replace(', DISPLAY]],
   'lambdas/runtime/bridge/rabbit-target.ts': [

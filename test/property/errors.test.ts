@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { asMailroomError, errorCode, errorMessage, fingerprint } from '../../lambdas/runtime/base/errors.ts';
+import { asMailroomError, errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
+import { fingerprint } from '../../lambdas/runtime/base/fingerprint.ts';
 import { anyThrown } from './support/arbitraries.ts';
 import { runs } from './support/runs.ts';
 

@@ -1,6 +1,6 @@
-import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import type { MissingEvent } from '../../../lambdas/runtime/operations/audit/audit-ledger.ts';
 import { planRepair, repairMissing } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
+import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit-report.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
 import type { AuditRepair } from '../../reports/audit/repair-text.ts';

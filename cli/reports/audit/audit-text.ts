@@ -1,10 +1,10 @@
-import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import type {
   ErrorBudget,
   PeriodDeliveries,
 } from '../../../lambdas/runtime/operations/audit/audit-deliveries.ts';
 import type { Drift } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { InconclusiveEvents } from '../../../lambdas/runtime/operations/audit/audit-ledger.ts';
+import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit-report.ts';
 import { placeText } from '../../deployment/place.ts';
 import { headedList } from '../../terminal/listing.ts';
 import { clipped, detailedTable, many, minuteAfter, table } from '../../terminal/output.ts';

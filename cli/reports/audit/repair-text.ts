@@ -1,6 +1,6 @@
-import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import type { MissingEvent } from '../../../lambdas/runtime/operations/audit/audit-ledger.ts';
 import type { UnsentEvent } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
+import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit-report.ts';
 import type { Place } from '../../deployment/place.ts';
 import { headedList } from '../../terminal/listing.ts';
 import { many } from '../../terminal/output.ts';

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import { fingerprint as maskedCause } from '../../../lambdas/runtime/base/errors.ts';
+import { fingerprint as maskedCause } from '../../../lambdas/runtime/base/fingerprint.ts';
 import { effectText } from '../../deployment/effects.ts';
 import { fingerprintText, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';

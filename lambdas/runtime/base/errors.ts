@@ -169,36 +169,6 @@ function delayMs(after: number | RetryDelay): number {
   return ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
 }
 
-/** Marks errors after which nothing has happened, from any copy of this module. */
-const NOTHING_HAPPENED = Symbol.for('cdk-mailroom.nothing-happened');
-
-/**
- * Marks the error of a side effect as one after which nothing has happened: the provider refused the call, or was never reached. After
- * any other error of `ctx.once`, the effect may have happened: it is shown with its idempotency key, and an operator must ask the
- * provider before the message is discarded or resolved. Mark an error only if the provider says so; a timeout or a lost
- * connection does not.
- *
- * @param error - the error that the effect throws: any error, also a {@link PoisonMessage} or a {@link RetryLater}
- * @returns the same error
- *
- * @example
- * ```ts
- * await ctx.once('charge', async (idempotencyKey, signal) => {
- *   const response = await bank.charge({ amountCents, idempotencyKey }, signal);
- *   if (response.status === 422) throw nothingHappened(new PoisonMessage('the bank does not know this account'));
- *   return response.json();
- * });
- * ```
- */
-export function nothingHappened<E extends Error>(error: E): E {
-  return Object.defineProperty(error, NOTHING_HAPPENED, { value: true });
-}
-
-/** Returns true if an error was marked by {@link nothingHappened}. */
-export function isNothingHappened(error: unknown): boolean {
-  return error instanceof Error && (error as { [NOTHING_HAPPENED]?: boolean })[NOTHING_HAPPENED] === true;
-}
-
 /** The condition of a single write failed. */
 export class ConditionFailed extends MailroomError {
   /** The existing row; absent if none exists. */
@@ -296,27 +266,6 @@ export function errorMessage(error: unknown, charsMax = 1_000): string {
 export function asMailroomError(error: unknown): MailroomError {
   if (error instanceof MailroomError) return error;
   return explainedBy(new MailroomError(errorCode(error), errorMessage(error), { cause: error }), undefined);
-}
-
-/**
- * Groups failures by cause: returns the error's code and its message, with everything that differs from event to event (ids,
- * numbers, quoted values) replaced by `#`.
- *
- * @returns at most 240 characters, e.g. `BankError: bank answered # for order #`
- *
- * @example
- * ```ts
- * fingerprint(new Error('order 42 not found')); // 'Error: order # not found'
- * ```
- */
-export function fingerprint(error: unknown): string {
-  const normalized = errorMessage(error)
-    .replace(/"[^"]*"|'[^']*'|`[^`]*`/g, '#')
-    .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '#')
-    .replace(/\b(?=[0-9a-z_-]*\d)[0-9a-z_-]+\b/gi, '#')
-    .replace(/\s+/g, ' ')
-    .trim();
-  return `${errorCode(error)}: ${normalized}`.slice(0, 240);
 }
 
 function hasMessage(error: unknown): error is { message: string } {

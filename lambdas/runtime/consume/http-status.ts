@@ -1,5 +1,6 @@
 import { systemClock } from '../base/clock.ts';
-import { MailroomError, nothingHappened, PoisonMessage, RetryLater } from '../base/errors.ts';
+import { MailroomError, PoisonMessage, RetryLater } from '../base/errors.ts';
+import { nothingHappened } from '../base/nothing-happened.ts';
 import { DELAY_MAX_MS } from '../base/retry-schedule.ts';
 
 /** The part of a provider's response that {@link throwForStatus} reads: a `Response` of `fetch`, or that of another HTTP client. */

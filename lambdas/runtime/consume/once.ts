@@ -1,6 +1,7 @@
-import { isNothingHappened, MailroomError, type PoisonMessage } from '../base/errors.ts';
+import { MailroomError, type PoisonMessage } from '../base/errors.ts';
 import type { JsonOf } from '../base/json.ts';
 import { jsonFault } from '../base/json-fault.ts';
+import { isNothingHappened } from '../base/nothing-happened.ts';
 import { poison } from '../base/poison.ts';
 import { maskedPath } from '../events/payload-issues.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';

@@ -1,4 +1,5 @@
-import { fingerprint, MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../base/errors.ts';
+import { fingerprint } from '../base/fingerprint.ts';
 import { mintToken } from '../store/event-id.ts';
 import type { ProcessingRow, RejectedRow } from '../store/inbox-row.ts';
 import { rejectedKey } from '../store/keys.ts';

@@ -1,4 +1,5 @@
-import { errorCode, errorMessage, fingerprint, isMailroomError } from '../base/errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../base/errors.ts';
+import { fingerprint } from '../base/fingerprint.ts';
 import type { Telemetry } from './telemetry.ts';
 import { withExtras } from './telemetry-wrappers.ts';
 

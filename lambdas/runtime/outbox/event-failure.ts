@@ -1,5 +1,6 @@
 import type { RelayConfig } from '../base/config.ts';
-import { errorMessage, fingerprint, type MailroomError } from '../base/errors.ts';
+import { errorMessage, type MailroomError } from '../base/errors.ts';
+import { fingerprint } from '../base/fingerprint.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { BEHIND_MAX_MS } from '../../../cli/terminal/aws-clock.ts';
 import { fingerprintText, when } from '../../../cli/terminal/listing.ts';
-import { fingerprint } from '../../../lambdas/runtime/base/errors.ts';
+import { fingerprint } from '../../../lambdas/runtime/base/fingerprint.ts';
 
 const NOW = 1_800_000_000_000;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { queueRedriver, redriveInSteps, redriverOf } from '../../../cli/changes/redrive/redrive-steps.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
-import { fingerprint } from '../../../lambdas/runtime/base/errors.ts';
+import { fingerprint } from '../../../lambdas/runtime/base/fingerprint.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';

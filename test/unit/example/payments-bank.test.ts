@@ -1,7 +1,7 @@
 import type { LambdaClient } from '@aws-sdk/client-lambda';
 import { describe, expect, it } from 'vitest';
 import { lambdaBank } from '../../../lambdas/example/payments/bank-client.ts';
-import { isNothingHappened } from '../../../lambdas/runtime/base/errors.ts';
+import { isNothingHappened } from '../../../lambdas/runtime/base/nothing-happened.ts';
 
 const charge = { orderId: 'order-1', customerId: 'alice', amountCents: 2_500, idempotencyKey: 'key' };
 const signal = new AbortController().signal;

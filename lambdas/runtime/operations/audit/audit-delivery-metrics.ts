@@ -1,7 +1,8 @@
 import type { AuditConfig } from '../../base/config.ts';
 import type { Telemetry } from '../../observe/telemetry.ts';
 import { type ConsumerEntry, type Directory, sloOf } from '../directory.ts';
-import type { AuditRange, AuditReport } from './audit.ts';
+import type { AuditRange } from './audit.ts';
+import type { AuditReport } from './audit-report.ts';
 
 /** Creates the telemetry for the deliveries of a consumer. @param at - the time of its metrics, epoch milliseconds */
 export type DeliveryTelemetry = (

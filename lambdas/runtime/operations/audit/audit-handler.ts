@@ -4,8 +4,9 @@ import { DELIVERY_GRACE_MS } from '../../base/patience.ts';
 import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import { withNeighbors } from '../bus-consumers.ts';
 import type { Directory } from '../directory.ts';
-import { type AuditDeps, type AuditRange, type AuditReport, createAudit } from './audit.ts';
+import { type AuditDeps, type AuditRange, createAudit } from './audit.ts';
 import { type DeliveryTelemetry, sendBacklogs, sendDeliveries } from './audit-delivery-metrics.ts';
+import type { AuditReport } from './audit-report.ts';
 
 /** Dependencies of the scheduled audit. */
 export interface AuditHandlerDeps extends Omit<AuditDeps, 'directory' | 'neighbors' | 'claims' | 'broken'> {

@@ -14,24 +14,14 @@ import { dynamoInboxRow, dynamoInboxRows, type InboxRows } from '../inbox-rows.t
 import { dynamoOutboxRows, type OutboxRows } from '../outbox-rows.ts';
 import type { Queues } from '../queues.ts';
 import { externalEventsOf, mailroomEventsOf } from '../subscribed-events.ts';
-import { type ConsumerBacklog, createBacklogs } from './audit-backlog.ts';
+import { createBacklogs } from './audit-backlog.ts';
 import type { EntryVersions } from './audit-declaration.ts';
-import {
-  createDeliveries,
-  type ErrorBudget,
-  errorBudgets,
-  type PeriodDeliveries,
-} from './audit-deliveries.ts';
-import { createDoubles, type DuplicatedEvent } from './audit-doubles.ts';
-import { type DeployedRules, type Drift, findDrift } from './audit-drift.ts';
-import {
-  type ConsumerLedger,
-  createLedger,
-  type InconclusiveEvents,
-  type MissingEvent,
-  type UnreadableFinding,
-} from './audit-ledger.ts';
+import { createDeliveries, errorBudgets } from './audit-deliveries.ts';
+import { createDoubles } from './audit-doubles.ts';
+import { type DeployedRules, findDrift } from './audit-drift.ts';
+import { createLedger, type InconclusiveEvents } from './audit-ledger.ts';
 import type { QueueAges } from './audit-queue-age.ts';
+import type { AuditReport } from './audit-report.ts';
 import { judgeUndecided } from './audit-verdict.ts';
 import { type WalkRange, type WalkReport, walkOutbox } from './audit-walk.ts';
 
@@ -85,54 +75,6 @@ export interface AuditRange extends WalkRange {
   readonly deliveriesMs?: number | undefined;
   /** Ends the audit early when aborted. */
   readonly signal?: AbortSignal | undefined;
-}
-
-/** The results of an audit. All times are epoch milliseconds. */
-export interface AuditReport {
-  readonly since: number;
-  readonly until: number;
-  /** The end of the part that was read completely: `until`, unless the time was up. */
-  readonly readUntil: number;
-  /** The number of events: `published + pending + dead + discarded + cancelled + unreadable`. */
-  readonly events: number;
-  readonly published: number;
-  readonly pending: number;
-  readonly dead: number;
-  readonly discarded: number;
-  readonly cancelled: number;
-  /** Outbox rows in a form that Mailroom does not write, or written by a newer version. */
-  readonly unreadable: number;
-  /** By consumer: `expected` is the sum of all others. */
-  readonly consumers: Readonly<Record<string, ConsumerLedger>>;
-  /** By consumer, the published events that it has yet to process. */
-  readonly backlogs: readonly ConsumerBacklog[];
-  /** By period of the events' commits and by consumer, how many were processed, and in time. */
-  readonly deliveries: readonly PeriodDeliveries[];
-  /** The error budgets of the consumers with an SLO, for the range. */
-  readonly errorBudgets: readonly ErrorBudget[];
-  /** The unreadable rows: outbox rows, then the inbox rows of each consumer. */
-  readonly unreadableRows: readonly UnreadableFinding[];
-  /** The published events that a consumer never received, with that consumer. */
-  readonly missing: readonly MissingEvent[];
-  /** By consumer, the number of events that are in its queue or lost. Not empty: the audit proves nothing about them. */
-  readonly inconclusive: readonly InconclusiveEvents[];
-  /** Events that were written twice for one cause. */
-  readonly duplicated: readonly DuplicatedEvent[];
-  /** The deployed rules and queues that differ from the declaration. */
-  readonly drift: readonly Drift[];
-  /**
-   * The events of each consumer that the audit does not cover. `external`: they have no outbox row. `postgres`: the consumer's inbox is in
-   * PostgreSQL, and was not read. `source`: another source than SQS delivers them, so an absent row proves nothing.
-   */
-  readonly notAudited: readonly {
-    readonly consumer: string;
-    readonly events: readonly EventRef[];
-    readonly because: 'external' | 'postgres' | 'source';
-  }[];
-  /** The parts that could not be checked; empty if the audit is complete. */
-  readonly incomplete: readonly string[];
-  /** The number of missing events that were sent again since. */
-  readonly repaired: number;
 }
 
 function notAudited(

@@ -6,13 +6,13 @@ import {
   ConditionFailed,
   errorCode,
   errorMessage,
-  fingerprint,
   isMailroomError,
   MailroomError,
   PoisonMessage,
   RetryLater,
   TransactionCancelled,
 } from '../../../../lambdas/runtime/base/errors.ts';
+import { fingerprint } from '../../../../lambdas/runtime/base/fingerprint.ts';
 import { poison } from '../../../../lambdas/runtime/base/poison.ts';
 
 test.each([

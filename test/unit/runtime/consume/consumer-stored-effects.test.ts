@@ -1,11 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
-import {
-  AlreadyProcessed,
-  errorCode,
-  nothingHappened,
-  PoisonMessage,
-} from '../../../../lambdas/runtime/base/errors.ts';
+import { AlreadyProcessed, errorCode, PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import { nothingHappened } from '../../../../lambdas/runtime/base/nothing-happened.ts';
 import { type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import type { StoredEffect } from '../../../../lambdas/runtime/store/stored-effect.ts';

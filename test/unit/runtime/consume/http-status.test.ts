@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { errorCode, isNothingHappened } from '../../../../lambdas/runtime/base/errors.ts';
+import { errorCode } from '../../../../lambdas/runtime/base/errors.ts';
+import { isNothingHappened } from '../../../../lambdas/runtime/base/nothing-happened.ts';
 import { type ProviderResponse, throwForStatus } from '../../../../lambdas/runtime/consume/http-status.ts';
 
 const NOW = Date.parse('2026-11-21T10:00:00Z');

@@ -1,10 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod/mini';
-import {
-  nothingHappened,
-  PoisonMessage,
-  TransactionCancelled,
-} from '../../../../lambdas/runtime/base/errors.ts';
+import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
+import { nothingHappened } from '../../../../lambdas/runtime/base/nothing-happened.ts';
 import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';

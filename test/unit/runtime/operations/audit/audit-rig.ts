@@ -1,13 +1,10 @@
 import { DAY_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { encodeRulePattern } from '../../../../../lambdas/runtime/bus/rule-pattern.ts';
 import type { Envelope } from '../../../../../lambdas/runtime/events/event.ts';
-import {
-  type Audit,
-  type AuditReport,
-  createAudit,
-} from '../../../../../lambdas/runtime/operations/audit/audit.ts';
+import { type Audit, createAudit } from '../../../../../lambdas/runtime/operations/audit/audit.ts';
 import { type DeployedRule, ruleName } from '../../../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import { repairMissing } from '../../../../../lambdas/runtime/operations/audit/audit-repair.ts';
+import type { AuditReport } from '../../../../../lambdas/runtime/operations/audit/audit-report.ts';
 import { deliveredEvent } from '../../../../../lambdas/runtime/operations/delivered-event.ts';
 import type {
   ConsumerEntry,
