@@ -49,11 +49,12 @@ function mailroom(options: { readonly settles?: boolean } = {}) {
 describe('mailroom pause', () => {
   test('shows a plan with the time at which messages expire, and changes nothing', async () => {
     const { run, json, isOn, clock } = mailroom();
-    const { code, out } = await run('pause', worker.name);
-    expect(code).toBe(0);
-    expect(unwrapped(out)).toContain('Would pause worker');
+    const { out } = await run('pause', worker.name);
     expect(unwrapped(out)).toContain(new Date(clock.now() - 1_000 + RETENTION_MS).toISOString().slice(0, 10));
-    expect(out).toContain(`npx cdk-mailroom pause ${worker.name} --apply --reason '…' --stage dev`);
+    expect(await json('pause', worker.name)).toMatchObject({
+      code: 0,
+      document: { applied: false, status: 'pause' },
+    });
     expect(isOn()).toBe(true);
     expect((await json('operations')).document.operations).toEqual([]);
   });
@@ -81,7 +82,6 @@ describe('mailroom pause', () => {
     await run('pause', worker.name, ...APPLY);
     const again = await run('pause', worker.name, '--apply', '--reason', 'me too');
     expect(again.code).toBe(0);
-    expect(unwrapped(again.out)).toContain('has been paused since');
     expect(unwrapped(again.out)).toContain('the bank migrates');
     expect((await json('operations')).document.operations).toHaveLength(1);
   });
@@ -136,7 +136,6 @@ describe('a paused consumer', () => {
       },
     ]);
     const { out } = await run('status');
-    expect(out).toContain('1 warning');
     expect(out).not.toContain('update-event-source-mapping');
     expect(troublesOf(document)).toMatchObject([{ part: worker.name, is: 'look', text: 'Paused' }]);
   });
@@ -157,9 +156,7 @@ describe('a paused consumer', () => {
     const found = await examine({ ...deps, pauses: pausesOf({ table, queues, clock }) });
     const report = doctorReport(deps.directory, 'eu-west-1', deps.now, found);
     const lines = { commandLine: (command: string) => command, awsLine: (command: string) => command };
-    const text = doctorText(report, lines);
-    expect(text).toContain('1 warning');
-    expect(text).not.toContain('problem');
+    expect(doctorText(report, lines)).not.toContain('problem');
     expect(report.ok).toBe(false);
   });
 
@@ -170,9 +167,8 @@ describe('a paused consumer', () => {
     await drain();
     expect(queue.deadLetters()).toHaveLength(1);
     await run('pause', worker.name, ...APPLY);
-    const { code, err } = await run('dlq', 'redrive', `consumer:${worker.name}`, ...APPLY);
-    expect(code).toBe(2);
-    expect(unwrapped(err)).toContain('Resume it first: `npx cdk-mailroom resume worker');
+    const { code, err } = await json('dlq', 'redrive', `consumer:${worker.name}`, ...APPLY);
+    expect([code, JSON.parse(err).error.code]).toEqual([2, 'CONSUMER_PAUSED']);
     expect(queue.deadLetters()).toHaveLength(1);
     expect((await json('operations')).document.operations).toHaveLength(1);
   });

@@ -24,6 +24,11 @@ async function rig(options: Parameters<typeof rejected>[0] = {}) {
     run,
     text: async (...argv: string[]) => unwrapped((await run(...argv)).out),
     json: async (...argv: string[]) => JSON.parse((await run(...argv, '--json')).out),
+    /** The exit code and the code of the error. */
+    refusal: async (...argv: string[]) => {
+      const { code, err } = await run(...argv, '--json');
+      return [code, JSON.parse(err).error.code];
+    },
     deleteRow: () => made.memory.write({ Delete: { Key: { ...inboxKey(worker.name, made.eventId) } } }),
     refund: () => made.memory.item({ PK: 'THING#1', SK: 'REFUND' }),
     /** The operations that were recorded, as `<command> <subject>`. */
@@ -39,10 +44,12 @@ describe('dlq discard --reject', () => {
   const options = { rejected: async () => ({ writes: [refund], events: [announced] }) };
 
   test('commits what the rejected function returns, deletes the dead letter and records the event', async () => {
-    const { text, json, letterId, letters, refund, eventId, operations, rowOf } = await rig({ options });
-    const plan = await text('dlq', 'discard', source, letterId, '--reject');
-    expect(plan).toContain('Nothing was changed. To reject them:');
-    expect(plan).toContain(`dlq discard ${source} ${letterId} --reject --apply`);
+    const { json, letterId, letters, refund, eventId, operations, rowOf } = await rig({ options });
+    expect(await json('dlq', 'discard', source, letterId, '--reject')).toMatchObject({
+      applied: false,
+      deadLetters: [{ outcome: 'reject' }],
+    });
+    expect(await letters()).toEqual([letterId]);
     const document = await json('dlq', 'discard', source, letterId, '--reject', ...APPLY);
     expect(document.deadLetters).toMatchObject([{ outcome: 'rejected' }]);
     expect(await letters()).toEqual([]);
@@ -55,21 +62,21 @@ describe('dlq discard --reject', () => {
   });
 
   test('needs no check of an effect that has completed, because the rejected function reads its result', async () => {
-    const { text, json, letterId } = await rig({ options, effect: true });
-    const plan = await text('dlq', 'discard', source, letterId, '--reject');
-    expect(plan).not.toContain('--effects-checked');
+    const { json, letterId } = await rig({ options, effect: true });
+    const plan = await json('dlq', 'discard', source, letterId, '--reject');
+    expect(plan.deadLetters).toMatchObject([{ outcome: 'reject' }]);
     const document = await json('dlq', 'discard', source, letterId, '--reject', ...APPLY);
     expect(document.deadLetters).toMatchObject([{ outcome: 'rejected' }]);
   });
 
   test('leaves a message whose handler has no rejected function, and says so in the plan', async () => {
-    const { text, run, letterId, letters } = await rig();
-    const expected =
-      'The deployed handler of ThingHappened has no rejected function. Discard it without --reject.';
-    expect(await text('dlq', 'discard', source, letterId, '--reject')).toContain(expected);
-    const { code, out } = await run('dlq', 'discard', source, letterId, '--reject', ...APPLY);
-    expect(code).toBe(1);
-    expect(unwrapped(out)).toContain('1 left: they cannot be rejected.');
+    const { run, json, letterId, letters } = await rig();
+    const message = expect.stringContaining('ThingHappened has no rejected function');
+    for (const change of [[], APPLY])
+      expect(await json('dlq', 'discard', source, letterId, '--reject', ...change)).toMatchObject({
+        deadLetters: [{ outcome: 'not-rejectable', message }],
+      });
+    expect(await run('dlq', 'discard', source, letterId, '--reject', ...APPLY)).toMatchObject({ code: 1 });
     expect(await letters()).toEqual([letterId]);
   });
 
@@ -85,10 +92,8 @@ describe('dlq discard --reject', () => {
   });
 
   test('refuses a source without messages of a consumer', async () => {
-    const { run } = await rig({ options });
-    const { code, err } = await run('dlq', 'discard', 'dead', '--all', '--reject');
-    expect(code).toBe(2);
-    expect(unwrapped(err)).toContain("--reject runs a consumer's rejected function");
+    const { refusal } = await rig({ options });
+    expect(await refusal('dlq', 'discard', 'dead', '--all', '--reject')).toEqual([2, 'BAD_ARGUMENT']);
   });
 });
 
@@ -105,11 +110,9 @@ describe('messages resolve --commit', () => {
     const { text, run, eventId, refund: row, rowOf, rows } = await rig();
     const path = await file({ writes: [refund], events: [event] });
     const resolve = ['messages', 'resolve', 'worker', eventId, '--commit', path];
-    const plan = await text(...resolve);
-    expect(plan).toContain(
+    expect(await text(...resolve)).toContain(
       '1 write and 1 event: Put THING#1 / REFUND; event ThingHappened of Thing thing-1.',
     );
-    expect(plan).toContain(`--commit ${path} --apply`);
     expect(row()).toBeUndefined();
     expect(await run(...resolve, ...APPLY)).toMatchObject({ code: 0 });
     expect(row()).toBeDefined();
@@ -156,14 +159,13 @@ describe('messages resolve --commit', () => {
   });
 
   test('refuses a file that cannot be read', async () => {
-    const { run, eventId } = await rig();
-    const { code, err } = await run('messages', 'resolve', 'worker', eventId, '--commit', '/no/such/file');
-    expect(code).toBe(2);
-    expect(unwrapped(err)).toContain('--commit: ENOENT');
+    const { refusal, eventId } = await rig();
+    const resolve = ['messages', 'resolve', 'worker', eventId, '--commit', '/no/such/file'];
+    expect(await refusal(...resolve)).toEqual([2, 'BAD_ARGUMENT']);
   });
 
   test('changes nothing if a condition of its writes fails', async () => {
-    const { run, eventId, rowOf } = await rig();
+    const { refusal, eventId, rowOf } = await rig();
     const update = {
       Update: {
         Key: { PK: 'THING#1', SK: 'THING' },
@@ -172,32 +174,29 @@ describe('messages resolve --commit', () => {
       },
     };
     const path = await file({ writes: [update] });
-    const { code, err } = await run('messages', 'resolve', 'worker', eventId, '--commit', path, ...APPLY);
-    expect(code).toBe(2);
-    expect(unwrapped(err)).toContain('refused to commit the fix');
+    const resolve = ['messages', 'resolve', 'worker', eventId, '--commit', path];
+    expect(await refusal(...resolve, ...APPLY)).toEqual([2, 'FIX_REFUSED']);
     expect(await rowOf(eventId)).toMatchObject({ status: 'REJECTED' });
   });
 });
 
 describe('a rejected message whose row was deleted by hand', () => {
   test('is named by dlq list and every plan, and kept until its effects are checked', async () => {
-    const { deleteRow, text, json, run, eventId, letterId, letters } = await rig();
+    const { deleteRow, text, json, refusal, eventId, letterId, letters } = await rig();
     await deleteRow();
     expect(await text('dlq', 'list', source)).toContain('its inbox row was deleted by hand');
-    expect(await text('dlq', 'redrive', source)).toContain('1 whose inbox row was deleted by hand');
-    const why = await text('why', eventId);
-    expect(why).toContain('its inbox row was deleted by hand');
-    expect(why).toContain(`messages resolve worker ${eventId}`);
-    const discard = await text('dlq', 'discard', source, letterId);
-    expect(discard).toContain('deleted by hand');
-    expect(discard).toContain('--effects-checked');
-    const left = await json('dlq', 'discard', source, letterId, ...APPLY);
-    expect(left.deadLetters).toMatchObject([{ outcome: 'row-deleted' }]);
-    const plan = await text('messages', 'resolve', 'worker', eventId);
-    expect(plan).toContain('It was rejected, and its row was deleted by hand.');
-    expect(plan).toContain('--effects-checked');
-    const refused = await run('messages', 'resolve', 'worker', eventId, ...APPLY);
-    expect(unwrapped(refused.err)).toContain('was deleted by hand, so it cannot tell which side effects');
+    expect((await json('dlq', 'redrive', source)).deadLetters).toMatchObject([{ verdict: 'row-deleted' }]);
+    expect((await json('why', eventId)).verdict).toMatchObject({
+      state: 'rejected',
+      next: expect.stringContaining(`messages resolve worker ${eventId}`),
+    });
+    for (const change of [[], APPLY]) {
+      const left = await json('dlq', 'discard', source, letterId, ...change);
+      expect(left.deadLetters).toMatchObject([{ outcome: 'row-deleted' }]);
+    }
+    expect(await text('messages', 'resolve', 'worker', eventId)).toContain('--effects-checked');
+    const resolve = ['messages', 'resolve', 'worker', eventId, ...APPLY];
+    expect(await refusal(...resolve)).toEqual([2, 'EFFECTS_UNCHECKED']);
     expect(await letters()).toEqual([letterId]);
     const made = await json('dlq', 'discard', source, letterId, '--effects-checked', ...APPLY);
     expect(made.deadLetters).toMatchObject([{ outcome: 'discarded' }]);
