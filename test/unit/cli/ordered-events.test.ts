@@ -17,7 +17,6 @@ describe('why, of an event of a strict consumer', () => {
     expect(verdict.text).toContain(
       `It has number 5 of Thing 1, and worker has not applied number 4. Number 4 is Counted ${dead}, which is DEAD: it could not be published.`,
     );
-    expect(verdict.text).toContain('pass over it: `order skip worker Thing 1 4`');
   });
 
   test('that is DEAD names the events that it blocks', async () => {
@@ -69,11 +68,9 @@ describe('why, of an event of a strict consumer', () => {
       state: 'rejected',
       next: expect.stringContaining(`dlq redrive ${source} ${ids[4]}`),
     });
-    expect(late.text).toContain('OUT_OF_ORDER');
     expect(late.text).toContain(
       `Number 4 is Counted ${ids[4]}, which was rejected by worker (POISON_MESSAGE)`,
     );
-    expect(late.text).toContain('Redrive this message after number 4.');
     const poisoned = (await rig.json('why', ids[4] ?? '')).verdict;
     expect(poisoned.text).toContain('1 later event of the aggregate was found: number 5');
   });
@@ -159,7 +156,6 @@ describe('dlq redrive of a strict consumer', () => {
     const text = await rig.text('dlq', 'redrive', source);
     expect(text).toContain('2 out of order: they would wait for an earlier number of their aggregates');
     expect(text).toContain(`dlq redrive dead ${ids[4]}`);
-    expect(text).toContain('There is nothing to redrive.');
   });
 
   test('refuses a message whose predecessor is a dead letter of another choice', async () => {

@@ -61,7 +61,7 @@ async function rig(options: Parameters<typeof rejected>[0] = {}) {
 
 describe('messages resolve --commit after a lost answer', () => {
   test('reports that its fix was committed', async () => {
-    const { resolve, unanswered, json, item } = await rig();
+    const { resolve, unanswered, json, text, item } = await rig();
     const commit = ['--commit', await file({ writes: [refund] })];
     await unanswered(...resolve, ...commit, ...APPLY);
     expect(item('REFUND')).toBeDefined();
@@ -70,6 +70,7 @@ describe('messages resolve --commit after a lost answer', () => {
       status: 'resolved',
       committed: true,
     });
+    expect(await text(...resolve, ...commit, ...APPLY)).toContain('It committed 1 write and 0 events');
   });
 
   test('reports that its fix was not committed if the handler was first', async () => {

@@ -39,14 +39,11 @@ const eventIds = ({ events }: { readonly events: readonly { readonly eventId: st
 
 describe('status', () => {
   test('counts the events that are due within an hour, and shows when the first of them is', async () => {
-    const { json, run, clock } = await withScheduled(40, 5, 61);
+    const { json, clock } = await withScheduled(40, 5, 61);
     const nextDueAt = clock.now() + 5 * MINUTE_MS;
     const report = await json('status');
     expect(report.outbox.scheduled).toEqual({ withinMs: HOUR_MS, due: 2, nextDueAt, overdue: 0 });
     expect(report).toMatchObject({ ok: true, outbox: { pending: 0, oldestPendingMs: 0 }, atLeast: [] });
-    expect((await run('status')).out).toMatch(
-      /scheduled within 1 h next due overdue 2 in 5 min \(2026-01-01 00:07:30Z\) 0/,
-    );
   });
 
   test('counts neither cancelled events nor those of the running minute that are due already', async () => {
@@ -125,9 +122,6 @@ describe('events list --scheduled', () => {
       tomorrow,
     ]);
     expect(eventIds(await json('events', 'list', '--scheduled', '--within', '5m'))).toEqual([next]);
-    expect((await run('events', 'list', '--scheduled')).out).toMatch(
-      /^event due at \S+ in 5 min 2026-01-01 00:07:30Z ThingHappened of things: Thing thing-1/,
-    );
     // They are not pending yet.
     expect((await run('events', 'list')).out).toBe('No such events.');
   });
@@ -323,8 +317,7 @@ describe('a command that changes an event', () => {
   test('sweep publishes nothing before it is due', async () => {
     const { run, ids, clock, publishedIds, memory } = await withScheduled(0.4, 180);
     const [soon = '', later = ''] = ids;
-    const { out } = await run('sweep', '--since', '2h');
-    expect(out).toContain('0 published, 0 still pending.');
+    await run('sweep', '--since', '2h');
     expect(publishedIds()).toEqual([]);
     await clock.advance(30_000);
     expect((await run('sweep', '--since', '2h')).out).toContain('1 published, 0 still pending');

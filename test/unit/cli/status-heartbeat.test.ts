@@ -104,7 +104,6 @@ describe('the heartbeat in status', () => {
       },
     });
     expect(report.text).toMatch(/heartbeat \d min .*ago, acknowledged by the consumer within 2 min/);
-    expect(report.text).toContain('nothing visible is broken');
   });
 
   test('is on its way until the next one is due', async () => {
@@ -114,7 +113,6 @@ describe('the heartbeat in status', () => {
     await deliver();
     const report = await status();
     expect(report.heartbeat).toMatchObject({ state: 'ok', acknowledged: 1, waiting: ['audit'] });
-    expect(report.text).toMatch(/heartbeat 2 min .*ago, not yet acknowledged by audit/);
     await clock.advance(EVERY_MS / 2);
     expect((await status()).heartbeat?.state).toBe('ok');
   });
@@ -162,7 +160,6 @@ describe('the heartbeat in status', () => {
     expect(report.heartbeat?.state).toBe('late');
     expect(report.text).toMatch(/^1 problem /);
     expect(report.text).not.toContain('heartbeat late');
-    expect(report.text).toContain('not yet acknowledged by worker');
   });
 
   test("a heartbeat that is not sent is reported with the command that shows its function's error", async () => {

@@ -45,7 +45,6 @@ describe('the status', () => {
       ['rule:worker', 0],
       ['consumer:worker', 0],
     ]);
-    expect(statusText(report, lines)).toMatch(/nothing visible is broken.*mailroom-dev, eu-west-1/);
   });
 
   test('counts PENDING rows in minutes that no sweep has read, with the age of the oldest', async () => {
@@ -115,7 +114,6 @@ describe('the status', () => {
     const text = statusText(report, lines);
     expect(unwrapped(text)).toMatch(/1 problem.*the sweep has not completed a pass for 5 min/);
     expect(text).toContain('mailroom sweep --since 1h');
-    expect(text).not.toContain('nothing visible is broken');
   });
 
   test('treats an unreadable sweep state as missing', async () => {

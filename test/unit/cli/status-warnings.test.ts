@@ -58,9 +58,9 @@ describe('a consumer whose every attempt fails', () => {
       state: 'look',
       looks: [{ consumer: 'worker', look: 'failing', messages: 10 }],
     });
-    expect(statusText(report, lines)).toContain(
-      'mailroom messages list --failed --by cause --consumer worker',
-    );
+    const text = statusText(report, lines);
+    expect(unwrapped(text)).toMatch(/^1 warning .*worker fails at every message: 10 failed/);
+    expect(text).toContain('mailroom messages list --failed --by cause --consumer worker');
   });
 
   test('is found also when it processed others of the same minute before', async () => {

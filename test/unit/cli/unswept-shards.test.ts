@@ -70,6 +70,7 @@ test('why of an event in a shard that is not swept prints the command that publi
   await publish();
   const found = await run('why', id);
   expect(found).toMatchObject({ code: 1, json: { verdict: { state: 'stuck' } } });
+  expect(found.json.verdict.text).toContain('in shard 40, and the sweep reads 2 shards');
   await expect(runPrinted(found.json.verdict.next)).resolves.toMatchObject({ json: { published: 1 } });
   await publish();
   await expect(run('why', id)).resolves.toMatchObject({ json: { verdict: { state: 'processed' } } });
