@@ -1,7 +1,7 @@
 import type { Clock } from '../lambdas/runtime/base/clock.ts';
 import type { Telemetry } from '../lambdas/runtime/observe/telemetry.ts';
 import { createRelayStream } from '../lambdas/runtime/relay/relay-stream.ts';
-import { OUTBOX_PREFIX } from '../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../lambdas/runtime/store/outbox-partition.ts';
 import { relayConfig } from './default-config.ts';
 import type { MemoryBus } from './memory-bus.ts';
 import type { MemoryTable } from './memory-table.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SQSEvent } from 'aws-lambda';
 import { deliveredEvent } from '../../lambdas/runtime/operations/delivered-event.ts';
-import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import { envelopeJson } from '../../lambdas/runtime/store/stored-envelope.ts';
 import { recordOf } from '../../test/brokers/targets/bridge-invocation.ts';
 import { chunks } from '../alternatives/queue-delivery.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
-import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import { producerConfig } from '../../testing/index.ts';
 import { chunks } from '../alternatives/queue-delivery.ts';
 import { EVENT, orderId, orderRow, payload, SOURCE } from '../alternatives/workload.ts';

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
-import { SHARDS_MAX } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
+import { SHARDS_MAX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { invoke } from '../deployment/invoke.ts';
 import { placeOf, placeText } from '../deployment/place.ts';

@@ -1,8 +1,8 @@
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
 import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
-import { outboxPartOf } from '../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { outboxPartOf } from '../../lambdas/runtime/store/outbox-partition.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { DEAD, OPERATION, OUTBOX, REJECTED, WAITING } from './postgres-items.ts';

@@ -1,6 +1,6 @@
 import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
-import { outboxPartOf } from '../../lambdas/runtime/store/event-id.ts';
 import { EVENT_PREFIX, INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { outboxPartOf } from '../../lambdas/runtime/store/outbox-partition.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item, Key, Page, Query, Table } from '../../lambdas/runtime/store/table.ts';
 import { INBOX, OUTBOX } from './postgres-items.ts';

@@ -4,7 +4,8 @@ import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { pendingSince } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { sweepStateOf } from '../../lambdas/runtime/relay/sweep-state.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
-import { outboxPartition, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
+import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
+import { outboxPartition } from '../../lambdas/runtime/store/outbox-partition.ts';
 import {
   GET_EACH_REQUEST_MAX,
   type Item,

@@ -6,10 +6,10 @@ import {
   failedKey,
   INBOX_PREFIX,
   LAST_PREFIX,
-  OUTBOX_PREFIX,
   rejectedKey,
   SYSTEM_PREFIXES,
 } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import { grantTo } from '../checks/granted.ts';
 import { refuse } from '../checks/refusal.ts';
 import { warnOfDualWrites } from './dual-writes.ts';

@@ -1,4 +1,5 @@
-import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import type { ConsumerWorld } from '../../testing/explorer/consumer-world.ts';
 import { CHARGE, COUNTER } from './consumer-handlers.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
 import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Change } from '../../testing/explorer/past-items.ts';

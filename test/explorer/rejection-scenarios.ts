@@ -1,6 +1,7 @@
 import { leased } from '../../lambdas/runtime/consume/handler.ts';
 import type { SettleRequest } from '../../lambdas/runtime/consume/settle-requests.ts';
-import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import type { Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { ConsumerWorldOptions } from '../../testing/explorer/consumer-parts.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';

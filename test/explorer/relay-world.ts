@@ -13,13 +13,8 @@ import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { END_MARGIN_MS } from '../../lambdas/runtime/relay/sweep-tally.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import {
-  deadKey,
-  OUTBOX_PREFIX,
-  outboxPartition,
-  SWEEP_STATE_KEY,
-  unsettledKey,
-} from '../../lambdas/runtime/store/keys.ts';
+import { deadKey, SWEEP_STATE_KEY, unsettledKey } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX, outboxPartition } from '../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
 import { asRow, SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';

@@ -1,7 +1,8 @@
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
-import { inboxKey, OUTBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Budget } from '../../testing/explorer/actor.ts';
 import type { ExploredParts } from '../../testing/explorer/consumer-parts.ts';

@@ -79,7 +79,7 @@ export const publishingMutants = mutantsOf([
   ['no publish begins when it could outlive the invocation', '() => clock.now() < tally.lastPublishAt', '() => true'],
   ['a minute is not clean before its last page was read', 'return whole ? { clean: left.rows === 0 } : { clean: false, stopped: walked };', 'return { clean: left.rows === 0 };'],
   ['what the first part of a walk left PENDING keeps the minute unsettled', 'let left = from.left;', 'let left = NOTHING_LEFT;'],
-  ['outbox/event-failure.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once'],
+  ['outbox/event-attempts.ts', 'outbox-transitions relay-stream relay-stream-failures relay-turns unsettled-minutes publish-at-once'],
   ["an event's own failure counts as an attempt", 'const attempts = row.attempts + 1;', 'const attempts = row.attempts;'],
   ['an event becomes DEAD when its attempts are exhausted', 'refused || attempts >= config.maxAttempts', 'refused'],
   ['outbox/outbox-operator.ts', 'outbox-operator outbox-transitions newer-rows relay-stream-failures'],

@@ -9,7 +9,7 @@ import {
   mintEventId,
   outboxKeyOf,
 } from '../../lambdas/runtime/store/event-id.ts';
-import { outboxPartition } from '../../lambdas/runtime/store/keys.ts';
+import { outboxPartition } from '../../lambdas/runtime/store/outbox-partition.ts';
 import { anyJson, anyText } from './support/arbitraries.ts';
 import { runs } from './support/runs.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as z from 'zod';
-import { validateData } from '../../lambdas/runtime/events/event.ts';
+import { validateData } from '../../lambdas/runtime/events/payload-validation.ts';
 import {
   type AnyEventDefinition,
   defineEvent,

@@ -10,10 +10,10 @@ import {
   failedKey,
   INBOX_PREFIX,
   LAST_PREFIX,
-  OUTBOX_PREFIX,
   rejectedKey,
   SWEEP_STATE_KEY,
 } from '../../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { DeployedFunction } from '../../deployment/resources.ts';
 import {
   type AsyncProblems,

@@ -6,9 +6,10 @@ import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.t
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
-import { isEventId, outboxKeyOf, SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxHistory } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
+import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { asRow } from '../../../lambdas/runtime/store/row-schema.ts';
 import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';

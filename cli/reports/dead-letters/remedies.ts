@@ -1,4 +1,4 @@
-import { SHARDS_MAX } from '../../../lambdas/runtime/store/event-id.ts';
+import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { prose } from '../../terminal/prose.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';

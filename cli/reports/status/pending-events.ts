@@ -5,7 +5,8 @@ import {
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
 } from '../../../lambdas/runtime/relay/minutes-to-sweep.ts';
-import { EVENT_PREFIX, outboxPartition, unsettledKey } from '../../../lambdas/runtime/store/keys.ts';
+import { EVENT_PREFIX, unsettledKey } from '../../../lambdas/runtime/store/keys.ts';
+import { outboxPartition } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
 import {
   eachOf,

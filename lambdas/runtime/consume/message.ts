@@ -1,13 +1,7 @@
 import { errorClass, errorMessage, isMailroomError } from '../base/errors.ts';
 import { parseJson, TOO_DEEP, textOf } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
-import {
-  type AnyEventDefinition,
-  type Envelope,
-  type EventRef,
-  type ReceivedEvent,
-  validateData,
-} from '../events/event.ts';
+import type { AnyEventDefinition, Envelope, EventRef, ReceivedEvent } from '../events/event.ts';
 import {
   type ExternalEvent,
   type ExternalSubscription,
@@ -16,6 +10,7 @@ import {
   isExternal,
 } from '../events/external-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
+import { validateData } from '../events/payload-validation.ts';
 import { isEventId } from '../store/event-id.ts';
 import { readExternal, unwrapped } from './external-message.ts';
 import type { Handler } from './handler.ts';

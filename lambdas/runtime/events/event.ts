@@ -1,7 +1,6 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from '../base/errors.ts';
 import { hasLoneSurrogate } from '../base/json.ts';
-import { fullIssues, maskedIssues } from './payload-issues.ts';
 
 /** The source of Mailroom's own events, which no service may use. */
 export const RESERVED_SOURCE = 'mailroom';
@@ -239,23 +238,3 @@ function namesBytes(names: Readonly<Record<string, string>>): number {
 
 /** The maximum length of a `source`, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const SOURCE_MAX = 256;
-
-/**
- * Validates a payload.
- *
- * @returns the schema's output, with its defaults and transforms applied
- * @throws `INVALID_PAYLOAD`, naming up to five fields and what is wrong with them, without payload values
- */
-export async function validateData(
-  definition: Pick<AnyEventDefinition, 'type' | 'schema' | 'exposeIssues'> & { readonly version?: number },
-  data: unknown,
-): Promise<unknown> {
-  const result = await definition.schema['~standard'].validate(data);
-  if (result.issues === undefined) return result.value;
-  const { exposeIssues, schema, type, version } = definition;
-  const issues = exposeIssues ? fullIssues(result.issues) : maskedIssues(schema, result.issues);
-  throw new MailroomError(
-    'INVALID_PAYLOAD',
-    `The payload of ${type}${version === undefined ? '' : ` v${version}`} is not valid: ${issues.replace(/\.$/, '')}.`,
-  );
-}

@@ -1,4 +1,3 @@
-import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
 import { eventIdTime, isEventId, unreadableId, unreadableMark } from '../store/event-id.ts';
@@ -7,7 +6,6 @@ import type { InboxHistory, InboxRow } from '../store/inbox-row.ts';
 import { inboxHistoryKey } from '../store/keys.ts';
 import { isSuperseded } from '../store/last-sequence.ts';
 import { writeWithRetry } from '../store/retry.ts';
-import { expiresAt } from '../store/row-expiry.ts';
 import { asRow, isKnownSchema, SCHEMA } from '../store/row-schema.ts';
 import { conditionalUpdate } from '../store/row-update.ts';
 import { schemaProblem } from '../store/stored-rows.ts';
@@ -120,29 +118,6 @@ async function recordRetention(
   const change = { set: { retentions, changedAt, schema: SCHEMA } };
   await table.write({ Update: conditionalUpdate(key, change, unchanged) });
   return { ...found, ...key, schema: SCHEMA, retentions, changedAt };
-}
-
-/**
- * The time for which a row outlives its retention, days. A repeat is judged when it is received, and its handler may commit 15 minutes
- * later (Lambda's longest timeout), by a clock that is behind: the row must still be there.
- */
-export const SPARE_DAYS = 1;
-
-/**
- * Returns the TTL value of a message that is final, epoch seconds.
- *
- * @param now - the time at which it became final, epoch milliseconds
- */
-export function inboxExpiresAt(now: number, inboxRetentionDays: number): number {
-  return expiresAt(now, inboxRetentionDays + SPARE_DAYS);
-}
-
-/**
- * Returns the TTL value of a message that an operator has decided, epoch seconds. It outlives every retention, because an operator's
- * command does not know under which one a repeat will be judged: a deployment may just change it.
- */
-export function decisionExpiresAt(now: number): number {
-  return inboxExpiresAt(now, INBOX_RETENTION_MAX_DAYS);
 }
 
 /** The part of an inbox that determines which rows may have expired. */

@@ -3,13 +3,14 @@ import { isUnreadableId } from '../store/event-id.ts';
 import type { InboxRow } from '../store/inbox-row.ts';
 import { rejectedKey } from '../store/keys.ts';
 import { isLastRefused } from '../store/last-sequence.ts';
+import { decisionExpiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { InboxAccess } from './inbox.ts';
 import { withoutInboxRow } from './inbox-completion.ts';
 import { sameEffects, TOO_OLD } from './inbox-conditions.ts';
-import { decisionExpiresAt, markUnreadable } from './inbox-history.ts';
+import { markUnreadable } from './inbox-history.ts';
 import { transactRow } from './inbox-writes.ts';
 import { FINAL_REMOVES } from './row-transition.ts';
 

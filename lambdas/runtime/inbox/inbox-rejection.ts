@@ -3,13 +3,13 @@ import { isUnreadableId, mintToken } from '../store/event-id.ts';
 import type { RejectedPointer, RejectedRow } from '../store/inbox-row.ts';
 import { rejectedKey } from '../store/keys.ts';
 import { isLastRefused, passedOver, readLastSequence } from '../store/last-sequence.ts';
+import { inboxExpiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { RowChange, RowCondition } from '../store/row-update.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, refusalOf, rowOf } from './inbox-admission.ts';
 import { mine, readmissible, rejectable, TOO_OLD } from './inbox-conditions.ts';
-import { inboxExpiresAt } from './inbox-history.ts';
 import { attemptCause, placeChange, rejectionCause, transactRow, type Written } from './inbox-writes.ts';
 import type { EffectStates } from './past-attempts.ts';
 

@@ -1,7 +1,7 @@
 import type { AskedWait } from '../store/inbox-row.ts';
+import { SPARE_DAYS } from '../store/row-expiry.ts';
 import type { Claim, InboxRules } from './inbox.ts';
 import { ALONE_FROM } from './inbox-conditions.ts';
-import { SPARE_DAYS } from './inbox-history.ts';
 import { attemptCause, rowCause } from './inbox-writes.ts';
 import type { EffectStates } from './past-attempts.ts';
 import { FINAL_REMOVES, type RowTransition } from './row-transition.ts';

@@ -1,6 +1,6 @@
 import { errorMessage, isMailroomError, MailroomError } from '../base/errors.ts';
 import { isObject, parseJson } from '../base/json.ts';
-import { SHARDS_MAX } from '../store/event-id.ts';
+import { SHARDS_MAX } from '../store/outbox-partition.ts';
 import type { ConsumerEntry, DirectoryParameter, MailroomEntry } from './directory.ts';
 import { refusePartsElsewhere } from './directory-parts.ts';
 

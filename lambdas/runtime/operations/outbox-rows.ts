@@ -1,6 +1,7 @@
 import { isTime } from '../base/clock.ts';
 import { isEventId, outboxKeyOf } from '../store/event-id.ts';
-import { EVENT_PREFIX, outboxPartition } from '../store/keys.ts';
+import { EVENT_PREFIX } from '../store/keys.ts';
+import { outboxPartition } from '../store/outbox-partition.ts';
 import type { OutboxRow } from '../store/outbox-row.ts';
 import { envelopeJson } from '../store/stored-envelope.ts';
 import { isUnreadable, readOutboxRow, type UnreadableRow } from '../store/stored-rows.ts';

@@ -3,8 +3,9 @@ import { MailroomError } from '../base/errors.ts';
 import { hasLoneSurrogate } from '../base/json.ts';
 import { type JsonFault, jsonFault } from '../base/json-fault.ts';
 import { DAY_MS, MINUTE_MS } from '../base/units.ts';
-import { type AnyEventDefinition, type EventDraft, type EventRef, validateData } from '../events/event.ts';
+import type { AnyEventDefinition, EventDraft, EventRef } from '../events/event.ts';
 import { payloadPath } from '../events/payload-issues.ts';
+import { validateData } from '../events/payload-validation.ts';
 import { AGGREGATE_ID_MAX_BYTES } from '../store/keys.ts';
 
 /** The maximum length of a trace header, in characters (EventBridge API reference, PutEventsRequestEntry). */

@@ -1,8 +1,7 @@
 import { CLOCK_SKEW_MS, type Clock } from '../base/clock.ts';
 import type { ProducerConfig } from '../base/config.ts';
-import { MailroomError } from '../base/errors.ts';
 import { poison } from '../base/poison.ts';
-import { type BusEntry, entryBytes, PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
+import type { BusEntry } from '../bus/event-bus.ts';
 import { type Envelope, type EventDraft, HOPS_MAX } from '../events/event.ts';
 import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../observe/trace-context.ts';
 import type { Tracer } from '../observe/tracer.ts';
@@ -11,8 +10,9 @@ import { itemBytes } from '../store/item-size.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
-import { ITEM_BYTES_MAX, type Put, type Table } from '../store/table.ts';
+import type { Put, Table } from '../store/table.ts';
 import { checkDeclared, checkDraft } from './event-draft.ts';
+import { refuseTooLarge } from './event-size.ts';
 
 /** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
 export interface OutboxEntry {
@@ -43,9 +43,6 @@ export type CausingEvent = Pick<
   Envelope,
   'eventId' | 'correlationId' | 'traceId' | 'traceparent' | 'tracestate' | 'hops'
 >;
-
-/** The largest outbox row. 8 KB stay free, so that `publishedAt`, `lastError` and similar attributes always fit later. */
-const ROW_BYTES_MAX = ITEM_BYTES_MAX - 8 * 1024;
 
 /** The row of an event, and its envelope as it will be published. */
 export interface EventEntry {
@@ -151,7 +148,7 @@ export async function eventEntry(
     ...(published.traceHeader === undefined ? {} : { traceId: published.traceHeader }),
   };
   const Item = { ...row, ...storedEnvelope(published.detail, row) };
-  refuseTooLarge(minted, itemBytes(Item));
+  refuseTooLarge(published, itemBytes(Item));
   const entry = {
     Put: { TableName: context.table.name, Item, ConditionExpression: 'attribute_not_exists(PK)' },
   };
@@ -184,24 +181,5 @@ function hopsAfter(
     'TOO_MANY_HOPS',
     `Event ${definition.type} would be number ${hops + 1} in the chain ${cause.correlationId}; a chain may have at most ${HOPS_MAX + 1} events. ` +
       `Services probably respond to each other's events in an endless loop: inspect the chain with \`npx cdk-mailroom why ${id} --story\`, and break it. To continue a chain on purpose, give the event a new correlationId.`,
-  );
-}
-
-/**
- * Refuses an event that EventBridge or the table would refuse.
- *
- * @param rowBytes - its size in the table @default its storage has no limit
- * @throws `EVENT_TOO_LARGE`, with both sizes
- */
-export function refuseTooLarge(event: MintedEvent, rowBytes?: number): void {
-  const published = entryBytes(event.entry);
-  if (published < PUT_EVENTS_BYTES_MAX && (rowBytes ?? 0) <= ROW_BYTES_MAX) return;
-  const { type, aggregateType, aggregateId } = envelopeOf(event);
-  const inTable =
-    rowBytes === undefined ? '' : `, and ${rowBytes} bytes in the outbox, where at most ${ROW_BYTES_MAX} fit`;
-  throw new MailroomError(
-    'EVENT_TOO_LARGE',
-    `Event ${type} of ${aggregateType} ${aggregateId.slice(0, 100)} takes ${published} bytes as an EventBridge entry, which must have fewer than ` +
-      `${PUT_EVENTS_BYTES_MAX}${inTable}. Store the large part elsewhere (S3) and put its address in the event.`,
   );
 }

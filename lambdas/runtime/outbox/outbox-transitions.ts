@@ -16,7 +16,7 @@ import {
   UPDATE_EACH_MAX,
   updateAction,
 } from '../store/table.ts';
-import { causeOf, eventFailure, logFailure } from './event-failure.ts';
+import { causeOf, eventFailure, logFailure } from './event-attempts.ts';
 import { leavingDead } from './outbox-operator.ts';
 import { leaseOf, type PendingRow } from './pending-row.ts';
 

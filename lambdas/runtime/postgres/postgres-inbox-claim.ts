@@ -9,9 +9,10 @@ import {
   type Wanted,
 } from '../inbox/inbox-claim.ts';
 import { ALONE_FROM, TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { mayHaveRunBecause, SPARE_DAYS } from '../inbox/inbox-history.ts';
+import { mayHaveRunBecause } from '../inbox/inbox-history.ts';
 import { rejectionCause } from '../inbox/inbox-writes.ts';
 import { isUnreadableId, mintToken } from '../store/event-id.ts';
+import { SPARE_DAYS } from '../store/row-expiry.ts';
 import { inMs, isLocked, type PostgresInboxContext, readRow, run, runAlone } from './postgres-inbox-row.ts';
 
 const KEY = 'i.consumer = $1::text AND i.event_id = $2::text';

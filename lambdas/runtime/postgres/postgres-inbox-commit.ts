@@ -3,10 +3,10 @@ import type { CommitSteps, HandlerWork, UnclaimedCommit, UnclaimedSteps } from '
 import type { HandledEvent } from '../events/external-event.ts';
 import type { Claim, Message } from '../inbox/inbox.ts';
 import { admissionOf, refusalBy } from '../inbox/inbox-admission.ts';
-import { SPARE_DAYS } from '../inbox/inbox-history.ts';
 import { processed } from '../inbox/inbox-transitions.ts';
 import { fenceLost } from '../inbox/inbox-writes.ts';
 import { mintToken } from '../store/event-id.ts';
+import { SPARE_DAYS } from '../store/row-expiry.ts';
 import { outcomeOf } from './commit-outcome.ts';
 import { leasedNow, refusalNow } from './postgres-inbox-claim.ts';
 import {

@@ -5,13 +5,8 @@ import { ownTelemetry, type Telemetry } from '../observe/telemetry.ts';
 import { safeTelemetry } from '../observe/telemetry-wrappers.ts';
 import { createTracer, inSpan } from '../observe/tracer.ts';
 import { refuseReserved } from '../outbox/event-draft.ts';
-import {
-  type CausingEvent,
-  envelopeOf,
-  type MintedEvent,
-  mintEvent,
-  refuseTooLarge,
-} from '../outbox/outbox-entry.ts';
+import { refuseTooLarge } from '../outbox/event-size.ts';
+import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../outbox/outbox-entry.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type SentCommit, wasCommitted } from './commit-outcome.ts';
@@ -161,7 +156,7 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
   const mint = async (events: readonly EventDraft[], cause?: CausingEvent) => {
     const minted: MintedEvent[] = [];
     for (const draft of events) minted.push(await mintEvent(context, draft, cause));
-    for (const event of minted) refuseTooLarge(event);
+    for (const { entry } of minted) refuseTooLarge(entry);
     return minted;
   };
 

@@ -1,6 +1,6 @@
 import { asMailroomError, isMailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { eventFailure, logFailure } from '../outbox/event-failure.ts';
+import { eventFailure, logFailure } from '../outbox/event-attempts.ts';
 import type { Transitions } from '../relay/publish-events.ts';
 import { eventIdTime, type RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';

@@ -1,5 +1,6 @@
 import pMap from 'p-map';
-import { EVENT_PREFIX, outboxPartition } from '../store/keys.ts';
+import { EVENT_PREFIX } from '../store/keys.ts';
+import { outboxPartition } from '../store/outbox-partition.ts';
 import type { Table } from '../store/table.ts';
 
 /** The number of shards that are probed concurrently. */

@@ -1,4 +1,4 @@
-import { OUTBOX_PREFIX } from '../store/keys.ts';
+import { OUTBOX_PREFIX } from '../store/outbox-partition.ts';
 
 /**
  * A record younger than this, within its born lease, is published without a claim. A batch is not returned to the mapping while

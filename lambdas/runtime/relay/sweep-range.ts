@@ -1,6 +1,7 @@
 import { MailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
-import { minuteOf, SHARDS_MAX } from '../store/event-id.ts';
+import { minuteOf } from '../store/event-id.ts';
+import { SHARDS_MAX } from '../store/outbox-partition.ts';
 import { shardsOfMinute } from './shards-of-minute.ts';
 import type { SweepContext } from './sweep-partition.ts';
 import { sweepMinutes } from './sweep-shard.ts';

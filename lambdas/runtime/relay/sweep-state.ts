@@ -1,8 +1,8 @@
 import { isTime } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
-import { SHARDS_MAX } from '../store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../store/keys.ts';
+import { SHARDS_MAX } from '../store/outbox-partition.ts';
 import type { SweepState } from '../store/outbox-row.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { Item, Table } from '../store/table.ts';

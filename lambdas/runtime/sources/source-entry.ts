@@ -3,8 +3,8 @@ import { DAY_MS, HOUR_MS } from '../base/units.ts';
 import type { DynamoContext } from '../consume/consumer-context.ts';
 import type { Handler } from '../consume/handler.ts';
 import { isExternal } from '../events/external-event.ts';
-import { inboxExpiresAt } from '../inbox/inbox-history.ts';
 import { sourceConsumerKey } from '../store/keys.ts';
+import { inboxExpiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { SourceConsumerRow } from '../store/source-consumer-row.ts';
 

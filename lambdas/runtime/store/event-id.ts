@@ -131,17 +131,6 @@ export function eventIdOf({ PK, SK }: StoredKey): string | undefined {
   return eventId !== undefined && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
 }
 
-/** The number of shards that event ids can name: the shard is their last byte. */
-export const SHARDS_MAX = 256;
-
-/** Reads the key of an outbox partition: the start of its minute, epoch milliseconds, and its shard. `undefined` if it is not such a partition. */
-export function outboxPartOf(PK: unknown): { readonly startsAt: number; readonly shard: number } | undefined {
-  const [, minute, digits] = /^OUTBOX#(\d{4}-\d\d-\d\dT\d\d:\d\d)#(\d{2,3})$/.exec(String(PK)) ?? [];
-  const startsAt = Date.parse(`${minute}Z`);
-  const shard = Number(digits);
-  return Number.isNaN(startsAt) || shard >= SHARDS_MAX ? undefined : { startsAt, shard };
-}
-
 function requireEventId(eventId: string): void {
   if (!isEventId(eventId)) {
     throw new MailroomError(

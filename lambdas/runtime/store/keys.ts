@@ -1,8 +1,7 @@
 import { hasLoneSurrogate } from '../base/json.ts';
+import { OUTBOX_PREFIX, outboxPartition, shardText } from './outbox-partition.ts';
 import type { Key } from './table.ts';
 
-/** The prefix of the partition keys of outbox rows. */
-export const OUTBOX_PREFIX = 'OUTBOX#';
 /** The prefix of the partition keys of inbox rows. */
 export const INBOX_PREFIX = 'INBOX#';
 /** The prefix of the sort keys of outbox rows. */
@@ -25,12 +24,7 @@ const HISTORY = 'HISTORY';
 
 /** Makes the key of an event's outbox row. */
 export function outboxKey(minute: string, shard: number, eventId: string): Key {
-  return { PK: `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`, SK: `${EVENT_PREFIX}${eventId}` };
-}
-
-/** Makes the partition key of one minute of one shard. */
-export function outboxPartition(minute: string, shard: number): string {
-  return `${OUTBOX_PREFIX}${minute}#${shardText(shard)}`;
+  return { PK: outboxPartition(minute, shard), SK: `${EVENT_PREFIX}${eventId}` };
 }
 
 /** Makes the key of a DEAD event's pointer. */
@@ -131,9 +125,4 @@ export function sequenceOf(PK: string): SequenceOf {
 export function operationKey(at: number, token: string): Key {
   const time = new Date(at).toISOString();
   return { PK: `OPERATIONS#${time.slice(0, 7)}`, SK: `${time}#${token}` };
-}
-
-/** The shard in two or three decimal digits, as in keys. */
-function shardText(shard: number): string {
-  return String(shard).padStart(2, '0');
 }

@@ -14,7 +14,7 @@ import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/hear
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
-import { OUTBOX_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import { OUTBOX_PREFIX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import {
   consumerConfig,
   eventBridgeMessage,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { scheduledStatus } from '../../../cli/reports/status/scheduled-events.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { outboxPartition } from '../../../lambdas/runtime/store/keys.ts';
+import { outboxPartition } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
