@@ -7,9 +7,9 @@ import { transportsMutants } from './transports.ts';
 
 /** All mutants, in the order in which an event passes the stages. */
 export const MUTANTS: readonly Mutant[] = [
-  ...publishingMutants,
-  ...inboxMutants,
-  ...runsMutants,
-  ...transportsMutants,
-  ...decisionsMutants,
-];
+  publishingMutants,
+  inboxMutants,
+  runsMutants,
+  transportsMutants,
+  decisionsMutants,
+].flat();

@@ -83,13 +83,8 @@ function chosenBy({ only: text, since }: Options): readonly Mutant[] {
   return chosen.filter(({ file, killers }) => [file, ...killers].some((path) => changed.includes(path)));
 }
 
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
-
-function complain(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const complain = (line: string) => process.stderr.write(`${line}\n`);
 
 const program = new Command('npm run mutants --')
   .description(

@@ -16,7 +16,7 @@ export const transportsMutants = mutantsOf([
   ['what was confirmed before the time was up is not sent again', 'known.get(i) ?? late', 'late'],
   ['bridge/bridge.ts', 'bridge'],
   ['an event that the target may take later is not rejected', 'if (isPermanent(result)) throw', 'throw'],
-  ['bridge/bridge-target.ts', 'bridge targets'],
+  ['bridge/bridge-target.ts', 'bridge'],
   ['an id of deduplication names its bridge', '`${bridge}/${event.eventId}`', 'event.eventId'],
   ['sources/inbox-processor.ts', 'inbox-processor'],
   ['a delivery before its next attempt is due runs nothing', 'return waitMs > 0 ? again(waitMs, tooEarly()) : turn;', 'return turn;'],
