@@ -8,11 +8,11 @@ import {
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda';
 import { PurgeQueueCommand } from '@aws-sdk/client-sqs';
-import { audit } from '../cli/commands/audit.ts';
-import { why } from '../cli/commands/why.ts';
+import { auditOrRepair } from '../cli/changes/repair/repair.ts';
 import type { Deployment } from '../cli/deployment/deployment.ts';
 import type { DemoFault } from '../cli/page/server/protocol.ts';
 import { runQuietly } from '../cli/page/server/quiet-run.ts';
+import { why } from '../cli/reports/why/why.ts';
 import { type ShellText, shell } from '../cli/terminal/shell.ts';
 import { HOUR_MS } from '../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
@@ -176,9 +176,13 @@ async function sendMissing(
   for (;;) {
     signal.throwIfAborted();
     const startedAt = Date.now();
-    const { document, error } = await runQuietly(deployment, (quiet) => audit(quiet, { ...REPAIR, reason }), {
-      signal,
-    });
+    const { document, error } = await runQuietly(
+      deployment,
+      (quiet) => auditOrRepair(quiet, { ...REPAIR, reason }),
+      {
+        signal,
+      },
+    );
     if (document === null) throw new Error(error?.message);
     const { missing, inconclusive } = document;
     // Those of another consumer are missing as long as its own fault lasts.

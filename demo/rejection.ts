@@ -1,4 +1,5 @@
-import { discardDeadLetters } from '../cli/commands/dlq-discard.ts';
+import { run } from '../cli/changes/change.ts';
+import { discard } from '../cli/changes/discard/discard.ts';
 import { openDeployment } from '../cli/deployment/deployment.ts';
 import { isMailroomError } from '../lambdas/runtime/base/errors.ts';
 import { quietIo } from './page.ts';
@@ -11,7 +12,7 @@ export async function paymentRejection(endpoint: string): Promise<(eventId: stri
   const deployment = await openDeployment(quietIo(new AbortController().signal), { endpoint, json: true });
   return async (eventId) => {
     try {
-      await discardDeadLetters(deployment, {
+      await run(discard, deployment, {
         source: 'consumer:payments',
         ids: [eventId],
         reject: true,

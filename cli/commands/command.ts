@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { type OperatorChange, run } from '../changes/change.ts';
 import { type Deployment, openDeployment } from '../deployment/deployment.ts';
 import type { GlobalOptions } from '../deployment/target.ts';
+import type { ChangeOptions } from '../terminal/change.ts';
 import type { ExitCode, Io } from '../terminal/io.ts';
 import type { Report } from '../terminal/terminal.ts';
 
@@ -36,6 +38,15 @@ export function reporting<Options extends object>(
     },
     ...names,
   );
+}
+
+/** As {@link reporting}, for a command that plans a change, and with `--apply` makes it. */
+export function changing<Options extends ChangeOptions, Plan, Made, Document>(
+  io: Io & Opener,
+  change: OperatorChange<Options, Plan, Made, Document>,
+  ...names: readonly (keyof Options & string)[]
+): (...received: unknown[]) => Promise<void> {
+  return reporting<Options>(io, (deployment, options) => run(change, deployment, options), ...names);
 }
 
 /** As {@link reporting}, for a command that prints while it runs. @param run - returns the exit code */

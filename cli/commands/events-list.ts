@@ -13,7 +13,7 @@ import {
   type UnpublishedEvent,
 } from '../reports/events/list-events.ts';
 import { countArgument, durationArgument } from '../terminal/arguments.ts';
-import { type ExportFormat, exported, formatOption } from '../terminal/export.ts';
+import { type ExportFormat, exported } from '../terminal/export.ts';
 import type { Io } from '../terminal/io.ts';
 import {
   byCause,
@@ -31,8 +31,9 @@ import { prose } from '../terminal/prose.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { type Report, reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
-import { type WindowOptions, windowOf, windowOptions } from '../terminal/window.ts';
+import { type WindowOptions, windowOf } from '../terminal/window.ts';
 import { reporting } from './command.ts';
+import { formatOption, windowOptions } from './options.ts';
 
 interface EventsOptions extends Partial<WindowOptions>, EventChoice {
   readonly published?: boolean;

@@ -1,19 +1,12 @@
 import { Command } from 'commander';
-import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { isFinal } from '../../lambdas/runtime/inbox/inbox-state.ts';
-import { allow } from '../changes/settle/allowance.ts';
-import { applyResolution } from '../changes/settle/applied-resolution.ts';
-import { ended, type MessageDecision, type MessageResult } from '../changes/settle/message-decision.ts';
-import { readResolution } from '../changes/settle/resolution.ts';
-import { resolutionPlan } from '../changes/settle/resolution-plan.ts';
-import type { Deployment } from '../deployment/deployment.ts';
-import { wholeEventId } from '../deployment/event-prefix.ts';
-import { changeText, placeOf } from '../deployment/place.ts';
+import { type OperatorChange, run } from '../changes/change.ts';
+import { allow } from '../changes/settle/allow.ts';
+import type { MessageDecision } from '../changes/settle/message-decision.ts';
+import { resolve } from '../changes/settle/resolve.ts';
 import { onceArgument } from '../terminal/arguments.ts';
-import { effectsCheckedOption, reasonOption, reasonToApply } from '../terminal/change.ts';
-import { EXIT, type Io } from '../terminal/io.ts';
-import { type Report, reportOf } from '../terminal/terminal.ts';
+import { fileText, type Io } from '../terminal/io.ts';
 import { reporting } from './command.ts';
+import { effectsCheckedOption, reasonOption } from './options.ts';
 
 /** `mailroom messages resolve` and `mailroom messages allow`. */
 export function decisionCommands(io: Io): readonly Command[] {
@@ -24,7 +17,7 @@ export function decisionCommands(io: Io): readonly Command[] {
     'Shows whether a message was rejected as EVENT_TOO_OLD. With --apply, allows it to run: use it only if you know that the ' +
     'message was never processed. Redrive it afterwards.';
   return [
-    decisionCommand(io, 'resolve', resolving, (deployment, decision) => resolve(deployment, decision, io))
+    decisionCommand(io, 'resolve', resolving, resolve)
       .option(
         '--commit <file>',
         'rows and events to commit with it, as JSON; - reads standard input',
@@ -37,11 +30,11 @@ export function decisionCommands(io: Io): readonly Command[] {
   ];
 }
 
-function decisionCommand(
+function decisionCommand<Plan, Made, Document>(
   io: Io,
   name: string,
   description: string,
-  decide: (deployment: Deployment, decision: MessageDecision) => Promise<MessageResult>,
+  change: OperatorChange<MessageDecision, Plan, Made, Document>,
 ): Command {
   return new Command(name)
     .description(description)
@@ -51,54 +44,13 @@ function decisionCommand(
     .action(
       reporting<MessageDecision>(
         io,
-        async (deployment, given) => {
-          reasonToApply(given);
-          const decision = { ...given, eventId: await idOf(deployment, given.eventId) };
-          return report(deployment, decision, await decide(deployment, decision));
+        (deployment, given) => {
+          const { commit } = given;
+          const readCommit = commit === undefined ? undefined : () => fileText(io, '--commit', commit);
+          return run(change, deployment, { ...given, ...(readCommit && { readCommit }) });
         },
         'consumer',
         'eventId',
       ),
     );
-}
-
-/** @throws `NO_SUCH_EVENT`, `AMBIGUOUS_ID` */
-async function idOf(deployment: Deployment, given: string): Promise<string> {
-  const eventId = await wholeEventId(deployment, given);
-  if (eventId !== undefined) return eventId;
-  throw new MailroomError(
-    'NO_SUCH_EVENT',
-    `No event of ${deployment.directory.mailroom.stack} has an id that begins with "${given}". Give the whole event id, at least 8 characters ` +
-      'of it, or unreadable-<digest> as in messages list.',
-  );
-}
-
-async function resolve(deployment: Deployment, decision: MessageDecision, io: Io): Promise<MessageResult> {
-  const resolution = await readResolution(deployment, decision, io);
-  const { state, fix } = resolution;
-  const reason = reasonToApply(decision);
-  const isOver = isFinal(state);
-  if (reason === undefined)
-    return isOver ? ended(decision, state.row, fix) : resolutionPlan(decision, resolution);
-  if (isOver && fix === undefined) return ended(decision, state.row);
-  return applyResolution(deployment, { ...decision, reason }, resolution);
-}
-
-async function report(
-  deployment: Deployment,
-  { consumer, eventId, apply: applied = false }: MessageDecision,
-  { status, text, next, committed }: MessageResult,
-): Promise<Report> {
-  const place = await placeOf(deployment);
-  const subject = { place, text: text.replace(/^m/, 'M'), next };
-  const json = {
-    ...place,
-    consumer,
-    eventId,
-    applied,
-    status,
-    ...(committed !== undefined && { committed }),
-  };
-  const code = committed === false ? EXIT.attention : EXIT.ok;
-  return reportOf(json, subject, (shown) => changeText(shown, deployment), code);
 }

@@ -1,29 +1,21 @@
 import { Command, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
-import { seedSequence, skipSequence } from '../../lambdas/runtime/inbox/order-operator.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import { lastKey } from '../../lambdas/runtime/store/keys.ts';
-import { type LastSequence, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
+import { seed, skip } from '../changes/order.ts';
 import type { Deployment } from '../deployment/deployment.ts';
-import { changeText, placeOf } from '../deployment/place.ts';
-import { aggregateName, blockOf, eventsText, waitingText } from '../reports/order/order-block.ts';
+import { aggregateName, blockOf, waitingText } from '../reports/order/order-block.ts';
 import {
   type AggregateEvent,
   type AggregateOrder,
-  numberingServices,
-  type OrderedAggregate,
   orderReader,
 } from '../reports/order/order-of-aggregate.ts';
-import { isStrict } from '../reports/order/place-of-message.ts';
+import { sourceOf, strictConsumer } from '../reports/order/strict-consumer.ts';
 import { countArgument } from '../terminal/arguments.ts';
-import { applyWords, type ChangeOptions, reasonOption, reasonToApply } from '../terminal/change.ts';
 import type { Io } from '../terminal/io.ts';
 import { prose } from '../terminal/prose.ts';
-import { shell } from '../terminal/shell.ts';
 import { reportOf } from '../terminal/terminal.ts';
 import { time } from '../terminal/times.ts';
-import { reporting } from './command.ts';
+import { changing, reporting } from './command.ts';
+import { reasonOption } from './options.ts';
 
 /** `mailroom order`. */
 export function orderCommand(io: Io): Command {
@@ -150,39 +142,7 @@ function numberedJson({ sequence, eventId, type, state, reason }: AggregateEvent
   return { sequence, eventId, type: type ?? null, state, reason: reason ?? null };
 }
 
-/** @throws `BAD_ARGUMENT` */
-function strictConsumer(deployment: Deployment, name: string): ConsumerEntry {
-  const entry = deployment.consumer(name);
-  if (isStrict(entry)) return entry;
-  throw new MailroomError(
-    'BAD_ARGUMENT',
-    `The consumer ${name} has no strict order, so no event of it waits for another. If this has changed, deploy its stack.`,
-  );
-}
-
-/** @throws `BAD_ARGUMENT` if the service is not given and the consumer takes numbered events of several, or of none by this name */
-function sourceOf(entry: ConsumerEntry, given: string | undefined): string {
-  const services = numberingServices(entry);
-  const [only = ''] = services;
-  if (given === undefined ? services.length === 1 : services.includes(given)) return given ?? only;
-  const problem = given === undefined ? 'Its service is not named' : `No service "${given}" numbers it`;
-  throw new MailroomError(
-    'BAD_ARGUMENT',
-    `${problem}: ${entry.name} takes numbered events of ${services.join(', ')}. Name one with --source.`,
-  );
-}
-
-type OrderStep = 'skip' | 'seed';
-
-interface OrderChange extends ChangeOptions {
-  readonly consumer: string;
-  readonly source?: string;
-  readonly type: string;
-  readonly id: string;
-  readonly sequence: number;
-}
-
-function changeCommand(io: Io, to: OrderStep, description: string, number: string): Command {
+function changeCommand(io: Io, to: 'skip' | 'seed', description: string, number: string): Command {
   return new Command(to)
     .description(description)
     .argument('<consumer>', 'the name of the consumer')
@@ -192,80 +152,5 @@ function changeCommand(io: Io, to: OrderStep, description: string, number: strin
     .addOption(sourceOption())
     .option('--apply', `${to} it`)
     .addOption(reasonOption())
-    .action(
-      reporting<OrderChange>(
-        io,
-        (deployment, options) => changeOrder(deployment, to, options),
-        'consumer',
-        'type',
-        'id',
-        'sequence',
-      ),
-    );
-}
-
-async function changeOrder(deployment: Deployment, to: OrderStep, options: OrderChange) {
-  const reason = reasonToApply(options);
-  const { consumer, type: aggregateType, id: aggregateId, sequence } = options;
-  const entry = strictConsumer(deployment, consumer);
-  const source = sourceOf(entry, options.source);
-  const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, source, aggregateType, aggregateId });
-  const before = await readLastSequence(deployment, key);
-  const sourceWords = options.source === undefined ? [] : ['--source', options.source];
-  const name = `${aggregateType} ${aggregateId} at ${consumer}`;
-  const refusal = refusalOf(to, before, sequence);
-  if (refusal !== undefined) throw refused(name, refusal);
-  const place = await placeOf(deployment);
-  const document = { consumer, source, aggregateType, aggregateId, sequence, last: before.last };
-  if (reason === undefined) {
-    const means =
-      to === 'skip'
-        ? `Would pass over number ${sequence} of ${name}: its event is never applied, and number ${sequence + 1} is next. A redrive leaves its dead letter.`
-        : `Would set the last number of ${name} from ${before.last} to ${sequence}: number ${sequence + 1} is next, and no event from ${before.last + 1} to ${sequence} is ever applied.${await passedOverText(deployment, entry, { source, aggregateType, aggregateId }, sequence)}`;
-    const next = shell`${['order', to, consumer, aggregateType, aggregateId, String(sequence), ...sourceWords, ...applyWords(options)]}`;
-    const text = `${means} Nothing was changed. To ${to} it:`;
-    return reportOf({ ...document, applied: false }, undefined, () =>
-      changeText({ place, text, next }, deployment),
-    );
-  }
-  const note = { by: await deployment.operator(), reason };
-  const change = to === 'skip' ? skipSequence : seedSequence;
-  const { status, last } = await change(deployment, { key, sequence }, note);
-  if (status === 'refused') throw refused(name, `its last number is ${last} now`);
-  const dead =
-    to === 'skip'
-      ? ` A dead letter of number ${sequence} itself is superseded: the redrive leaves it, and you can discard it.`
-      : '';
-  const text = `The last number of ${name} is ${last}.${dead} Redrive what was rejected meanwhile:`;
-  const next = shell`dlq redrive ${`consumer:${consumer}`}`;
-  return reportOf({ ...document, last, applied: true }, undefined, () =>
-    changeText({ place, text, next }, deployment),
-  );
-}
-
-/** Names the events that a seed would pass over, as far as they are found. */
-async function passedOverText(
-  deployment: Deployment,
-  entry: ConsumerEntry,
-  aggregate: OrderedAggregate,
-  upTo: number,
-): Promise<string> {
-  const reader = orderReader({ ...deployment, now: deployment.clock.now() });
-  const { holder, waiting } = await reader.read(entry, aggregate);
-  const passed = [...(holder === undefined ? [] : [holder]), ...waiting].filter(
-    ({ sequence }) => sequence <= upTo,
-  );
-  return passed.length === 0 ? '' : ` Of these, ${passed.length} were found: ${eventsText(passed)}.`;
-}
-
-function refusalOf(to: OrderStep, { last }: LastSequence, sequence: number): string | undefined {
-  if (to === 'seed')
-    return sequence > last ? undefined : `its last number is ${last}, and a seed only raises it`;
-  return last === sequence - 1
-    ? undefined
-    : `its last number is ${last}, so only number ${last + 1} can be skipped`;
-}
-
-function refused(name: string, why: string): MailroomError {
-  return new MailroomError('BAD_ARGUMENT', `${name}: ${why}. Nothing was changed.`);
+    .action(changing(io, to === 'skip' ? skip : seed, 'consumer', 'type', 'id', 'sequence'));
 }

@@ -1,6 +1,4 @@
-import { Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { reasonArgument } from './arguments.ts';
 
 /** The options of a command that plans a change, and makes it with `--apply`. */
 export interface ChangeOptions {
@@ -14,13 +12,6 @@ export interface ChangeOptions {
  * change that is bound to them applies to nothing else, and leaves alone what has another verdict now.
  */
 export type PlannedVerdicts = ReadonlyMap<string, string>;
-
-/** `--reason` of a command that has `--apply`. */
-export function reasonOption(): Option {
-  return new Option('--reason <text>', 'why; required with --apply and stored with the change').argParser(
-    reasonArgument,
-  );
-}
 
 /**
  * The reason of a change that is made; `undefined` for a plan.
@@ -42,18 +33,10 @@ export function reasonToApply({ apply, reason }: ChangeOptions): string | undefi
   );
 }
 
-/** The reason in a printed command if none was given. {@link reasonArgument} refuses it until the operator has replaced it. */
+/** The reason in a printed command if none was given. `reasonArgument` refuses it until the operator has replaced it. */
 const TO_WRITE = '…';
 
 /** The words that make a planned change: `--apply`, and the reason that the plan was given. */
 export function applyWords({ reason = TO_WRITE }: Pick<ChangeOptions, 'reason'>): string[] {
   return ['--apply', '--reason', reason];
-}
-
-/** `--effects-checked`, with the digest of the effects that a plan has shown: it covers no others. */
-export function effectsCheckedOption(): Option {
-  return new Option(
-    '--effects-checked [digest]',
-    'you have asked the providers of all effects that the plan names; its digest covers no others',
-  );
 }

@@ -1,13 +1,7 @@
-import { Option } from 'commander';
 import { escaped, jsonLine } from './escaped.ts';
 
 /** The formats of an exported list. */
 export type ExportFormat = 'csv' | 'jsonl';
-
-/** `--format`. */
-export function formatOption(): Option {
-  return new Option('--format <name>', 'print the list for another program').choices(['csv', 'jsonl']);
-}
 
 /**
  * A list of flat objects as CSV, with a line of member names, or as one JSON document per line. Times stay epoch milliseconds.

@@ -1,4 +1,3 @@
-import { CommanderError } from 'commander';
 import { type AwsFault, awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import { errorHelp } from '../../lambdas/runtime/base/documentation.ts';
 import type { MailroomErrorCode } from '../../lambdas/runtime/base/error-codes.ts';
@@ -66,7 +65,7 @@ export const FUNCTION_FAILED = 'FUNCTION_FAILED' satisfies MailroomErrorCode;
 
 /** Prints an error, its remedy and the link to its explanation on stderr, as text or as one JSON document. @returns the exit code */
 export function reportError(error: unknown, json: boolean, io: Io): ExitCode {
-  if (error instanceof CommanderError) {
+  if (isCommanderError(error)) {
     if (error.exitCode === 0) return EXIT.ok;
     // As text, commander has already printed the error and the help.
     if (json)
@@ -101,7 +100,17 @@ function errorJson({ code, message, help, retryAfterMs }: Omit<ShownError, 'reme
   return jsonLine({ error: { code, message, help, retryAfterMs } });
 }
 
-function complaint(error: CommanderError): string {
+/** An error of commander, which only the commands load. */
+interface CommandLineError extends Error {
+  readonly code: string;
+  readonly exitCode: number;
+}
+
+function isCommanderError(error: unknown): error is CommandLineError {
+  return error instanceof Error && error.name === 'CommanderError';
+}
+
+function complaint(error: CommandLineError): string {
   return error.code === 'commander.help'
     ? 'No command was given. mailroom --help lists them.'
     : error.message.replace(/^error: /, '');

@@ -1,6 +1,5 @@
-import { InvalidArgumentError, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { durationArgument } from './arguments.ts';
+import { InvalidArgument } from './arguments.ts';
 import { BEHIND_MAX_MS } from './aws-clock.ts';
 import { duration, time } from './times.ts';
 
@@ -40,23 +39,11 @@ export function timeArgument(text: string): (now: number) => number {
   }
   const at = ISO_TIME.test(text) ? Date.parse(text.replace(' ', 'T')) : Number.NaN;
   if (Number.isNaN(at)) {
-    throw new InvalidArgumentError(
+    throw new InvalidArgument(
       'Expected a time such as 14:00 (local, today or yesterday) or 2026-11-22T14:00Z.',
     );
   }
   return () => at;
-}
-
-/** `--since` with its default, and `--at`. @param what - what the range is for, e.g. `how far back to search` */
-export function windowOptions(what: string, defaultMs: number): [Option, Option] {
-  return [
-    new Option('--since <duration>', what)
-      .argParser(durationArgument)
-      .default(defaultMs, shortText(defaultMs)),
-    new Option('--at <time>', 'read around this time, --since before it and after it, e.g. 14:00').argParser(
-      timeArgument,
-    ),
-  ];
 }
 
 /**
@@ -93,11 +80,4 @@ export function windowAround(options: WindowOptions, now: number): TimeWindow {
     until,
     text: options.at === undefined ? `within ${duration(options.since)} of now` : range,
   };
-}
-
-/** A default as it is typed: `1h`, `7d`. */
-function shortText(ms: number): string {
-  return duration(ms)
-    .replace(/ (d|h)$/, '$1')
-    .replace(/ min$/, 'm');
 }

@@ -1,4 +1,4 @@
-import { discard } from '../../cli/changes/discard/discard-one.ts';
+import { discardOne } from '../../cli/changes/discard/discard-one.ts';
 import { queueRedriver } from '../../cli/changes/redrive/redrive-steps.ts';
 import { replacementBy } from '../../cli/changes/resend/resend-plan.ts';
 import {
@@ -206,7 +206,7 @@ async function discardLetter(command: Command, operator: Actor): Promise<void> {
   await operator.invoke(60_000, async () => {
     const letter = await received(command, desk);
     const seen = tamper.receive?.(letter) ?? letter;
-    await discard({ ...desk, queues }, sourceIn(world), seen, { ...NOTE, reason });
+    await discardOne({ ...desk, queues }, sourceIn(world), seen, { ...NOTE, reason });
   });
 }
 

@@ -98,25 +98,19 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...CDK,
   ],
   'lib/example': ['lib', 'lib/functions', 'lib/consumer', 'lambdas/example', ...upTo('base'), ...CDK],
-  cli: ['cli/terminal', 'cli/commands', 'cli/page/server'],
+  cli: ['cli/terminal', 'cli/commands'],
   'cli/terminal': upTo('base'),
   'cli/deployment': ['cli/terminal', 'lambdas/runtime/postgres', ...upTo('operations')],
   'cli/reports': ['cli/terminal', 'cli/deployment', ...upTo('operations')],
   'cli/changes': ['cli/terminal', 'cli/deployment', 'cli/reports', ...upTo('operations')],
-  'cli/page/server': [
-    'cli/terminal',
-    'cli/deployment',
-    'cli/reports',
-    'cli/changes',
-    'cli/commands',
-    ...upTo('operations'),
-  ],
+  'cli/page/server': ['cli/terminal', 'cli/deployment', 'cli/reports', 'cli/changes', ...upTo('operations')],
   'cli/page/client': ['cli/terminal', 'cli/reports', 'cli/changes', 'cli/page/server', ...upTo('store')],
   'cli/commands': [
     'cli/terminal',
     'cli/deployment',
     'cli/reports',
     'cli/changes',
+    'cli/page/server',
     'localstack',
     'lambdas/runtime/postgres',
     ...upTo('operations'),
@@ -129,7 +123,8 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   demo: [
     'cli/terminal',
     'cli/deployment',
-    'cli/commands',
+    'cli/reports',
+    'cli/changes',
     'cli/page/server',
     'localstack',
     'lambdas/example',
@@ -289,6 +284,21 @@ describe('the law of the tree', () => {
       [...textOf(file).matchAll(WRITING_CALL)].map(([call]) => `${file} calls ${call}`),
     );
     expect(calls).toEqual([]);
+  });
+
+  test('in the command, only the changes import what changes a Mailroom, and they import all of it', () => {
+    const importers = imports.filter(({ from, to }) => from.startsWith('cli/') && WRITERS.has(to));
+    const changes = importers.filter(({ from }) => from.startsWith('cli/changes/'));
+    expect([...WRITERS].filter((name) => !changes.some(({ to }) => to === name))).toEqual([]);
+    const others = importers.filter((one) => !one.typeOnly && !changes.includes(one));
+    expect(others.map(shown)).toEqual([]);
+  });
+
+  test('the console and all that it shows load no parser of command lines', () => {
+    const loaded = [...loadedBy('cli/page/server/server.ts', imports)];
+    expect(loaded).toContain('cli/changes/change.ts');
+    expect(loaded).toContain('hono');
+    expect(loaded).not.toContain('commander');
   });
 
   test('no two folders import each other, directly or by others', () => {

@@ -19,7 +19,7 @@ const ALLOWED: Readonly<Record<string, readonly (readonly [code: string, why: st
     ['line.split(', TYPED],
     ['line.replace(eventId', DISPLAY],
   ],
-  'cli/commands/events-republish.ts': [['refusal.message.replace(', DISPLAY]],
+  'cli/changes/republish.ts': [['refusal.message.replace(', DISPLAY]],
   'cli/deployment/postgres-database.ts': [['UNREACHABLE.test(', NO_CODE]],
   'cli/page/client/dead-letters/sources.ts': [['(group.fingerprint ?? ', TYPED]],
   'cli/page/client/frame/controls.tsx': [['line.match(', DISPLAY]],

@@ -29,7 +29,7 @@ export const decisionsMutants = mutantsOf([
   ['a check covers only the effects that were shown', "typeof checked === 'string' ? checked === effectsDigest(effects) : checked", 'Boolean(checked)'],
   ['a check does not cover a later run of an effect', 'JSON.stringify([key, startedAt, endedAt ?? null])', 'JSON.stringify([key])'],
   ['cli/page/server/planned-change.ts', 'checked-effects'],
-  ['a discard of the page is bound to the effects that it has shown', 'effectsChecked && effectsDigest(shown)', 'effectsChecked'],
+  ['a discard of the page is bound to the effects that it has shown', 'effectsChecked && effectsDigest(checkedEffects(shown))', 'effectsChecked'],
   ['consume/settle-requests.ts', 'settle-requests hostile-settle-requests'],
   ['an operator writes no row of Mailroom', 'if (reserved === undefined) continue;', 'continue;'],
   ['a request is recognized by its events, too', 'JSON.stringify({ writes, events })', 'JSON.stringify({ writes })'],

@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { repair } from '../../cli/changes/repair/audit-repair.ts';
+import { planSending, send, shownSending } from '../../cli/changes/repair/audit-repair.ts';
 import { bothTables } from '../../cli/deployment/both-tables.ts';
 import { type OpenPostgres, openPostgres } from '../../cli/deployment/postgres-database.ts';
 import { postgresTable } from '../../cli/deployment/postgres-table.ts';
@@ -190,8 +190,12 @@ test('an event of PostgreSQL that a consumer has in DynamoDB is processed, for w
   expect(report).toMatchObject({ events: 2, published: 2, missing: [{ eventId: unreceived }] });
   expect(report.consumers.worker).toMatchObject({ expected: 2, processed: 1, missing: 1 });
   const deployment = { ...made, clockIsTrusted: true, region: 'eu-west-1', operator: async () => 'ada' };
-  for (const reason of [undefined, 'the rule was off']) {
-    const { events, unsent } = await repair(deployment, report, reason);
+  const sending = await planSending(deployment, report);
+  for (const repaired of [
+    await shownSending(deployment, sending),
+    await send(deployment, sending, 'the rule was off'),
+  ]) {
+    const { events, unsent } = repaired;
     expect(events).toEqual([]);
     expect(unsent).toMatchObject([
       { eventId: unreceived, why: expect.stringContaining('its outbox row is in PostgreSQL') },

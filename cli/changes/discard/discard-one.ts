@@ -27,7 +27,7 @@ import {
 import { isStrict, placed, unknownPlaceText } from '../../reports/order/place-of-message.ts';
 import { endingOf, type FinalRow } from '../message-ending.ts';
 
-/** Dependencies of {@link discard}. */
+/** Dependencies of {@link discardOne}. */
 export interface DiscardDeps extends OperationDeps {
   readonly queues: Pick<Queues, 'remove'>;
   /** Has the consumer's function run its `rejected` function. @default the message is discarded without it */
@@ -74,7 +74,7 @@ export interface Discarded {
 }
 
 /** Sets the row DISCARDED, then deletes the dead letter: a message that arrives in between is absorbed. */
-export async function discard(
+export async function discardOne(
   deps: DiscardDeps,
   source: DeadLetterSource,
   deadLetter: DeadLetter,

@@ -1,15 +1,36 @@
-import type { StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
+import type { EffectsChecked, StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
+import type { Place } from '../../deployment/place.ts';
+import type { DeadLetterChoice } from '../../reports/dead-letters/choice.ts';
 import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
 import { unsentText } from '../../reports/dead-letters/redrive-plan.ts';
 import { settled } from '../../reports/dead-letters/standing.ts';
+import type { AsPlanned } from '../planned-dead-letters.ts';
 import { type Discarded, type DiscardOutcome, openText } from './discard-one.ts';
 
 /** A dead letter of a discard, with its outcome. */
 export interface DiscardStep extends Discarded {
   readonly deadLetter: DeadLetter;
+}
+
+/** The plan of a discard. */
+export interface DiscardPlan extends AsPlanned<DiscardStep> {
+  readonly place: Place;
+  readonly source: DeadLetterSource;
+  readonly choice: DeadLetterChoice;
+  /** Those that were received, which hides them. */
+  readonly received: readonly DeadLetter[];
+  readonly effectsChecked: boolean;
+}
+
+/** The flags of a discard that its text repeats. */
+export interface DiscardFlags {
+  /** A digest covers only the effects that the plan has shown. */
+  readonly effectsChecked?: EffectsChecked;
+  readonly reject?: boolean;
+  readonly verbose?: boolean;
 }
 
 /** The flags that decide the outcomes of a plan. */

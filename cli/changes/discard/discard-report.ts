@@ -1,45 +1,34 @@
-import { areChecked, type EffectsChecked } from '../../../lambdas/runtime/inbox/started-effects.ts';
+import { areChecked } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkedWord } from '../../deployment/effects.ts';
-import { type Place, placeText } from '../../deployment/place.ts';
-import { choiceWords, type DeadLetterChoice } from '../../reports/dead-letters/choice.ts';
+import { placeText } from '../../deployment/place.ts';
+import { choiceWords } from '../../reports/dead-letters/choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from '../../reports/dead-letters/dead-letter-text.ts';
-import type { DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
 import { unsentText } from '../../reports/dead-letters/redrive-plan.ts';
-import { applyWords } from '../../terminal/change.ts';
+import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { many } from '../../terminal/output.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
-import type { ChangedDeadLetter } from '../planned-dead-letters.ts';
 import { stays } from './discard-one.ts';
-import { type DiscardStep, effectsOf, mustCheck } from './discard-plan.ts';
-
-/** The flags of a discard that its text repeats. */
-export interface DiscardFlags {
-  /** A digest covers only the effects that the plan has shown. */
-  readonly effectsChecked?: EffectsChecked;
-  readonly reject?: boolean;
-  readonly verbose?: boolean;
-}
-
-/** A discard, planned or applied. */
-interface DiscardReport {
-  readonly place: Place;
-  readonly source: Pick<DeadLetterSource, 'name' | 'kind'>;
-  readonly applied: boolean;
-  /** `undefined` in a plan without one. */
-  readonly reason: string | undefined;
-  readonly steps: readonly DiscardStep[];
-  /** Those of a confirmed plan that it no longer describes: left alone. @default none */
-  readonly changed?: readonly ChangedDeadLetter[];
-}
+import {
+  type DiscardFlags,
+  type DiscardPlan,
+  type DiscardStep,
+  effectsOf,
+  mustCheck,
+} from './discard-plan.ts';
 
 /** The document of `--json`. */
-export function discardJson({ place, source, applied, reason, steps, changed = [] }: DiscardReport) {
+export function discardJson(
+  { place, source, same, changed }: Pick<DiscardPlan, 'place' | 'source' | 'same' | 'changed'>,
+  made: readonly DiscardStep[] | undefined,
+  { reason }: Pick<ChangeOptions, 'reason'>,
+) {
+  const steps = made ?? same;
   return {
     ...place,
     source: source.name,
-    applied,
+    applied: made !== undefined,
     reason: reason ?? null,
     deadLetters: [
       ...steps.map(({ deadLetter, outcome, message }) => ({
@@ -59,10 +48,12 @@ export function discardJson({ place, source, applied, reason, steps, changed = [
 /** A discard as text: the dead letters, and the command that discards them or how many were discarded. */
 export function discardText(
   deployment: Pick<Deployment, 'clock' | 'commandLine'>,
-  { place, source, applied, reason, steps }: DiscardReport,
-  choice: DeadLetterChoice,
-  options: DiscardFlags,
+  { place, source, choice, same }: Pick<DiscardPlan, 'place' | 'source' | 'choice' | 'same'>,
+  made: readonly DiscardStep[] | undefined,
+  options: DiscardFlags & Pick<ChangeOptions, 'reason'>,
 ): string {
+  const steps = made ?? same;
+  const applied = made !== undefined;
   const where = prose(placeText(place));
   if (steps.length === 0) return `${where}\nNothing to discard in ${source.name}.`;
   const lines = steps.map(({ deadLetter, outcome, message }) => {
@@ -84,7 +75,7 @@ export function discardText(
     ...(words.length === 0 ? ['--all'] : words),
     ...(options.reject ? ['--reject'] : []),
     ...(options.effectsChecked && !isUnchecked ? [checkedWord(effects)] : []),
-    ...applyWords({ reason }),
+    ...applyWords(options),
   ];
   const grouped = isGrouped(steps.length, options);
   return [

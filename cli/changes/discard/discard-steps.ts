@@ -6,7 +6,7 @@ import { settleByConsumer } from '../../deployment/invoke.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
 import { inTurns } from '../../reports/dead-letters/redrive-order.ts';
-import { discard, stays } from './discard-one.ts';
+import { discardOne, stays } from './discard-one.ts';
 import type { DiscardStep } from './discard-plan.ts';
 
 /** Discards the dead letters of a plan, those of one aggregate one after another. */
@@ -37,7 +37,7 @@ export async function discardAll(
     const command = reject ? 'dlq discard --reject' : 'dlq discard';
     await recordOperation(deployment, { by: note.by, reason, command, subject: `${source.name} ${eventId}` });
     const how = step.outcome === 'reject' ? deps : deployment;
-    const discarded = await discard(how, source, step.deadLetter, note);
+    const discarded = await discardOne(how, source, step.deadLetter, note);
     done += 1;
     deployment.terminal.progress(`${done} of ${plan.length} discarded`, { done, of: plan.length });
     return { ...step, ...discarded };

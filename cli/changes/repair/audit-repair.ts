@@ -2,36 +2,55 @@ import type { MissingEvent } from '../../../lambdas/runtime/operations/audit/aud
 import { planRepair, repairMissing } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit-report.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { placeOf } from '../../deployment/place.ts';
+import { type Place, placeOf } from '../../deployment/place.ts';
 import type { AuditRepair } from '../../reports/audit/repair-text.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 
-/** Dependencies of {@link repair}. */
+/** The parts of a deployment that a repair needs. */
 export type RepairedDeployment = Pick<
   Deployment,
   'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator' | 'postgres'
 >;
 
-/** Plans the repair of an audit's missing events; with a reason, sends them. @param planned - the plan that was confirmed: nothing else is sent */
-export async function repair(
+/** The events that a repair sends, and those that it does not. */
+export interface SendingPlan {
+  readonly place: Place;
+  /** Those that it tries to send. */
+  readonly missing: readonly MissingEvent[];
+  /** Those that it does not, and why. */
+  readonly others: AuditRepair['unsent'];
+}
+
+/** Plans the repair of an audit's missing events. @param planned - the plan that was confirmed: nothing else is sent */
+export async function planSending(
   deployment: RepairedDeployment,
   report: AuditReport,
-  reason: string | undefined,
   planned?: PlannedVerdicts,
-): Promise<AuditRepair> {
+): Promise<SendingPlan> {
   const place = await placeOf(deployment);
   const found = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
   const { missing, others } = await withoutPostgres(deployment, found);
-  if (reason === undefined) {
-    const { toSend, unsent } = await planRepair(deployment, missing);
-    return { applied: false, place, events: toSend, unsent: [...unsent, ...others] };
-  }
-  const { sent, unsent } = await repairMissing(deployment, missing, {
-    by: await deployment.operator(),
-    reason,
-  });
-  const notFound = foundSince(planned, found);
-  return { applied: true, place, events: sent, unsent: [...unsent, ...others, ...notFound] };
+  return { place, missing, others: [...others, ...foundSince(planned, found)] };
+}
+
+/** The plan as it is shown: with what could be sent now. */
+export async function shownSending(
+  deployment: RepairedDeployment,
+  { place, missing, others }: SendingPlan,
+): Promise<AuditRepair> {
+  const { toSend, unsent } = await planRepair(deployment, missing);
+  return { applied: false, place, events: toSend, unsent: [...unsent, ...others] };
+}
+
+/** Sends what the plan describes. */
+export async function send(
+  deployment: RepairedDeployment,
+  { place, missing, others }: SendingPlan,
+  reason: string,
+): Promise<AuditRepair> {
+  const note = { by: await deployment.operator(), reason };
+  const { sent, unsent } = await repairMissing(deployment, missing, note);
+  return { applied: true, place, events: sent, unsent: [...unsent, ...others] };
 }
 
 /** Leaves out the events whose outbox row is in PostgreSQL: a repair marks the row that it sends. */

@@ -66,7 +66,7 @@ export interface ReplacementDeps extends OperationDeps {
  *
  * @throws as {@link sendInPlace}
  */
-export async function resend(
+export async function sendAndWait(
   deployment: Deployment,
   { source, replaced: { eventId, row }, judged }: ResendPlan,
   note: Note,

@@ -1,8 +1,13 @@
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { EffectsChecked } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { wholeEventId } from '../../deployment/event-prefix.ts';
+import { changeText, type Place } from '../../deployment/place.ts';
 import type { ChangeOptions } from '../../terminal/change.ts';
+import { EXIT } from '../../terminal/io.ts';
 import type { ShellText } from '../../terminal/shell.ts';
+import type { OperatorChange, Outcome } from '../change.ts';
 import { endingOf, type FinalRow } from '../message-ending.ts';
 import type { ManualFix } from './fix-file.ts';
 
@@ -15,6 +20,8 @@ export interface MessageDecision extends ChangeOptions {
   readonly effectsChecked?: EffectsChecked;
   /** The file of a manual fix, which a printed command repeats. */
   readonly commit?: string;
+  /** Reads that file. */
+  readonly readCommit?: () => Promise<string>;
 }
 
 /** A decision to make, with its reason. */
@@ -29,6 +36,49 @@ export interface MessageResult {
   readonly next?: ShellText | undefined;
   /** The fix of `--commit` was committed, by this run or an earlier one. Absent without one, and in a plan. */
   readonly committed?: boolean | undefined;
+}
+
+/** The plan of a decision. */
+export interface DecisionPlan {
+  readonly place: Place;
+  /** With the whole event id. */
+  readonly decision: MessageDecision;
+  readonly planned: MessageResult;
+}
+
+/** The result and the text of a decision, planned or made. */
+export const decided: Pick<
+  OperatorChange<MessageDecision, DecisionPlan, MessageResult, ReturnType<typeof decisionJson>>,
+  'result' | 'text'
+> = {
+  result: (_deployment, outcome) => ({
+    json: decisionJson(outcome),
+    exitCode: (outcome.made ?? outcome.plan.planned).committed === false ? EXIT.attention : EXIT.ok,
+  }),
+  text: (deployment, { plan: { place, planned }, made: { text, next } = planned }) =>
+    changeText({ place, text: text.replace(/^m/, 'M'), next }, deployment),
+};
+
+function decisionJson({ plan: { place, decision, planned }, made }: Outcome<DecisionPlan, MessageResult>) {
+  const { consumer, eventId } = decision;
+  const { status, committed } = made ?? planned;
+  const applied = made !== undefined;
+  return { ...place, consumer, eventId, applied, status, ...(committed !== undefined && { committed }) };
+}
+
+/** Completes the event id of a decision. @throws `NO_SUCH_EVENT`, `AMBIGUOUS_ID` */
+export async function withWholeId(
+  deployment: Deployment,
+  decision: MessageDecision,
+): Promise<MessageDecision> {
+  const { eventId: given } = decision;
+  const eventId = await wholeEventId(deployment, given);
+  if (eventId !== undefined) return { ...decision, eventId };
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `No event of ${deployment.directory.mailroom.stack} has an id that begins with "${given}". Give the whole event id, at least 8 characters ` +
+      'of it, or unreadable-<digest> as in messages list.',
+  );
 }
 
 /** Records a decision before it is applied. @returns the ARN of the operator */

@@ -19,7 +19,6 @@ import {
 } from '../../reports/order/place-of-message.ts';
 import { inTime } from '../../reports/why/event-state.ts';
 import { applyWords } from '../../terminal/change.ts';
-import { fileText, type Io } from '../../terminal/io.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type ManualFix, readFix, refuseOtherKeys } from './fix-file.ts';
 import type { MessageDecision } from './message-decision.ts';
@@ -42,17 +41,12 @@ export interface Resolution {
 }
 
 /** Reads a message. @throws if it cannot be resolved, whatever its effects */
-export async function readResolution(
-  deployment: Deployment,
-  decision: MessageDecision,
-  io: Io,
-): Promise<Resolution> {
-  const { consumer, eventId, force = false, commit } = decision;
+export async function readResolution(deployment: Deployment, decision: MessageDecision): Promise<Resolution> {
+  const { consumer, eventId, force = false, readCommit } = decision;
   const { table, clock, directory } = deployment;
   // The function of a consumer commits a fix.
-  const entry = commit === undefined ? withInbox(deployment, consumer) : deployment.consumer(consumer);
-  const fix =
-    commit === undefined ? undefined : readFix(await fileText(io, '--commit', commit), entry.service);
+  const entry = readCommit === undefined ? withInbox(deployment, consumer) : deployment.consumer(consumer);
+  const fix = readCommit && readFix(await readCommit(), entry.service);
   if (fix !== undefined && !isSourceConsumer(entry)) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
   const state = inboxState(row, clock.now());

@@ -3,14 +3,8 @@ import pLimit from 'p-limit';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { EXIT, type ExitCode } from '../../terminal/io.ts';
-import {
-  applyRequest,
-  type PlannedChange,
-  plannedChange,
-  planOf,
-  planRequest,
-  terminalCommand,
-} from './planned-change.ts';
+import { applyRequest, planRequest } from './plan-request.ts';
+import { type PlannedChange, plannedChange, planOf, terminalCommand } from './planned-change.ts';
 import type { Plan, PlanDocument, PlanRequest, Run } from './protocol.ts';
 import { runQuietly } from './quiet-run.ts';
 

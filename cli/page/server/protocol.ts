@@ -1,4 +1,4 @@
-import type { resendDeadLetter } from '../../commands/dlq-resend.ts';
+import type { resendJson } from '../../changes/resend/resend-report.ts';
 import type { NeighborStatus } from '../../reports/status/bus-status.ts';
 import type { statusJson } from '../../reports/status/status-text.ts';
 import type { FollowedEvent } from '../../reports/tail/event-follower.ts';
@@ -130,10 +130,10 @@ export interface DiscardChoice {
 }
 
 /** The document of each kind of change: of its plan, and of its run. */
-interface PlanDocuments {
+export interface PlanDocuments {
   readonly redrive: ReadingDocuments['redrive-plan'];
   readonly discard: ReadingDocuments['discard-plan'];
-  readonly resend: Awaited<ReturnType<typeof resendDeadLetter>>['json'];
+  readonly resend: ReturnType<typeof resendJson>;
   readonly repair: ReadingDocuments['audit'];
 }
 

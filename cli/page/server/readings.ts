@@ -1,15 +1,16 @@
 import pLimit from 'p-limit';
 import { errorMessage, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import { audit } from '../../commands/audit.ts';
-import { listDeadLetters } from '../../commands/dlq.ts';
-import { discardDeadLetters } from '../../commands/dlq-discard.ts';
-import { redrive } from '../../commands/dlq-redrive.ts';
-import { showDeadLetter } from '../../commands/dlq-show.ts';
-import { doctor } from '../../commands/doctor.ts';
-import { listMessages } from '../../commands/messages.ts';
-import { listOperations } from '../../commands/operations.ts';
-import { why } from '../../commands/why.ts';
+import { run } from '../../changes/change.ts';
+import { discard } from '../../changes/discard/discard.ts';
+import { redrive } from '../../changes/redrive/redrive.ts';
+import { auditOrRepair } from '../../changes/repair/repair.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { listDeadLetters } from '../../reports/dead-letters/list-dead-letters.ts';
+import { showDeadLetter } from '../../reports/dead-letters/show-dead-letter.ts';
+import { doctor } from '../../reports/findings/doctor.ts';
+import { listMessages } from '../../reports/messages/messages-report.ts';
+import { listOperations } from '../../reports/operations/list-operations.ts';
+import { why } from '../../reports/why/why.ts';
 import { countArgument, durationArgument } from '../../terminal/arguments.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { Report } from '../../terminal/terminal.ts';
@@ -101,7 +102,7 @@ const READINGS = {
   'redrive-plan': reading({
     command: ['dlq', 'redrive'],
     parameters: { source: required, id: argument, cause, limit },
-    run: (deployment, { id, ...values }) => redrive(deployment, { ...values, ids: idsOf(id) }),
+    run: (deployment, { id, ...values }) => run(redrive, deployment, { ...values, ids: idsOf(id) }),
   }),
   'discard-plan': reading({
     command: ['dlq', 'discard'],
@@ -109,10 +110,10 @@ const READINGS = {
       ...{ source: required, id: argument, cause },
       ...{ reject: flag('reject'), effectsChecked: flag('effects-checked') },
     },
-    run: (deployment, { id, ...values }) => discardDeadLetters(deployment, { ...values, ids: idsOf(id) }),
+    run: (deployment, { id, ...values }) => run(discard, deployment, { ...values, ids: idsOf(id) }),
   }),
   doctor: reading({ command: ['doctor'], parameters: {}, run: doctor }),
-  audit: reading({ command: ['audit'], parameters: { since, repair: flag('repair') }, run: audit }),
+  audit: reading({ command: ['audit'], parameters: { since, repair: flag('repair') }, run: auditOrRepair }),
   operations: reading({ command: ['operations'], parameters: { since }, run: listOperations }),
 };
 

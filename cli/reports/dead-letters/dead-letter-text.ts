@@ -1,4 +1,3 @@
-import { Option } from 'commander';
 import { fingerprint as maskedCause } from '../../../lambdas/runtime/base/fingerprint.ts';
 import { effectText } from '../../deployment/effects.ts';
 import { fingerprintText, when } from '../../terminal/listing.ts';
@@ -37,15 +36,7 @@ interface DeadLetterRefusal {
 }
 
 /** More dead letters than this are shown as groups: forty of them are three screens, and usually three causes. */
-const EACH_MAX = 10;
-
-/** `--verbose` of the commands that group dead letters. */
-export function verboseOption(): Option {
-  return new Option(
-    '--verbose',
-    `show each dead letter; by default more than ${EACH_MAX} are grouped by cause`,
-  );
-}
+export const EACH_MAX = 10;
 
 /** Returns true if this many dead letters are shown as groups. */
 export function isGrouped(count: number, { verbose = false }: { readonly verbose?: boolean }): boolean {

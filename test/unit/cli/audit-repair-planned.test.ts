@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { repair } from '../../../cli/changes/repair/audit-repair.ts';
+import { planSending, send, shownSending } from '../../../cli/changes/repair/audit-repair.ts';
 import { plannedChange } from '../../../cli/page/server/planned-change.ts';
 import { repairJson } from '../../../cli/reports/audit/repair-text.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
@@ -17,7 +17,7 @@ test('a repair that is bound to a plan sends exactly its events: none that becam
     region: 'eu-west-1',
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
   };
-  const plan = await repair(deployment, await rig.run(), undefined);
+  const plan = await shownSending(deployment, await planSending(deployment, await rig.run()));
   const change = plannedChange(deployment, request, {
     kind: 'repair',
     document: { repair: repairJson(plan) } as never,
@@ -28,7 +28,8 @@ test('a repair that is bound to a plan sends exactly its events: none that becam
   const third = await rig.event(LONG_AGO);
   const report = await rig.run();
   expect(report.missing.map(({ eventId }) => eventId)).toContain(third.eventId);
-  const applied = await repair(deployment, report, 'the rule had drifted', change.planned);
+  const sending = await planSending(deployment, report, change.planned);
+  const applied = await send(deployment, sending, 'the rule had drifted');
   expect(repairJson(applied).events).toEqual([
     { eventId: first.eventId, consumer: 'payments', outcome: 'sent', why: null },
     {

@@ -2,8 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { discardText } from '../../../cli/changes/discard/discard-report.ts';
 import { planText, redrivenText } from '../../../cli/changes/redrive/redrive-report.ts';
-import { listText } from '../../../cli/commands/dlq.ts';
 import type { DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
+import { listText } from '../../../cli/reports/dead-letters/list-dead-letters.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { type ShellText, shell } from '../../../cli/terminal/shell.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
@@ -199,8 +199,8 @@ test.each([15, 2])(
     const steps = letters(count, 'runs', BANK).map(
       (deadLetter, n) => ({ deadLetter, outcome: n === 0 ? 'handled' : 'discarded' }) as const,
     );
-    const report = { place, source, applied: true, reason: 'a load test', steps };
-    const text = unwrapped(discardText(deployment, report, {}, {}));
+    const plan = { place, source, choice: {}, same: [] };
+    const text = unwrapped(discardText(deployment, plan, steps, { reason: 'a load test' }));
     expect(text).toMatch(new RegExp(`${count - 1} discarded, 1 deleted as already handled\\.$`));
     expect(text).not.toMatch(/expir|--verbose/);
   },

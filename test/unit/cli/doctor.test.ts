@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { type DoctorDeps, examine } from '../../../cli/reports/checks/checks.ts';
 import type { RoleNeed } from '../../../cli/reports/checks/role-checks.ts';
+import { doctorReport, doctorText } from '../../../cli/reports/findings/doctor.ts';
 import { COLUMNS } from '../../../cli/terminal/prose.ts';
 import { STREAM_FILTER } from '../../../lambdas/runtime/relay/stream-settings.ts';
 import { unwrapped } from '../../support/captured-io.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { doctorJson, doctorReport } from '../../../cli/commands/doctor.ts';
 import { auditJson } from '../../../cli/reports/audit/audit-text.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import { doctorJson, doctorReport } from '../../../cli/reports/findings/doctor.ts';
 import type { NeighborStatus } from '../../../cli/reports/status/bus-status.ts';
 import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';

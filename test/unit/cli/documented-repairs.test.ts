@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { discardJson } from '../../../cli/changes/discard/discard-report.ts';
 import { redriveJson } from '../../../cli/changes/redrive/redrive-report.ts';
-import { listJson } from '../../../cli/commands/dlq.ts';
+import { listJson } from '../../../cli/reports/dead-letters/list-dead-letters.ts';
 import type { JudgedDeadLetter } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 
 /** The JSON documents under a heading of docs/cli-json.md. */
@@ -52,7 +52,7 @@ test('dlq redrive and discard print the members in docs/cli-json.md', async () =
     untried: [],
   });
   const steps = [{ deadLetter, outcome: 'discarded' }] as const;
-  const discarded = discardJson({ place, source, applied: true, reason: 'r', steps });
+  const discarded = discardJson({ place, source, same: [], changed: [] }, steps, { reason: 'r' });
   expect([redriven].map(shape)).toEqual((await documented('dlq redrive')).map(shape));
   expect(shape(redriveJson(plan))).toEqual(shape(planOf(redriven)));
   expect([discarded].map(shape)).toEqual((await documented('dlq discard')).map(shape));

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { troublesOf } from '../../../cli/page/client/flow/troubles.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
 import { pausesOf } from '../../../cli/reports/checks/pauses.ts';
+import { doctorReport, doctorText } from '../../../cli/reports/findings/doctor.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { unwrapped } from '../../support/captured-io.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
-import { discard } from '../../../cli/changes/discard/discard-one.ts';
+import { discardOne } from '../../../cli/changes/discard/discard-one.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { externalEvent } from '../../../lambdas/runtime/events/external-event.ts';
 import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
@@ -184,8 +184,8 @@ test('a repeated discard of a DEAD event reports the discard that was made', asy
     lastError: '',
   };
   const note = { by: 'bo', reason: 'by phone' };
-  expect(await discard(mailroom, dead, letter, note)).toEqual({ outcome: 'discarded' });
-  expect(await discard(mailroom, dead, letter, note)).toEqual({ outcome: 'discarded' });
+  expect(await discardOne(mailroom, dead, letter, note)).toEqual({ outcome: 'discarded' });
+  expect(await discardOne(mailroom, dead, letter, note)).toEqual({ outcome: 'discarded' });
 });
 
 describe('messages resolve --commit of a message without an event of the outbox', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sweepWhole } from '../../../cli/commands/sweep.ts';
+import { sweepWhole } from '../../../cli/changes/sweep.ts';
 import type { SweepRange, SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
 
 /** A sweep function that answers one after the other, and keeps what it was asked. */

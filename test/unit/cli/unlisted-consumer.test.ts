@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { doctorReport, doctorText } from '../../../cli/commands/doctor.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
+import { doctorReport, doctorText } from '../../../cli/reports/findings/doctor.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import {

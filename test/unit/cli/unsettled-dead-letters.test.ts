@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { discard } from '../../../cli/changes/discard/discard-one.ts';
+import { discardOne } from '../../../cli/changes/discard/discard-one.ts';
 
 const note = { by: 'ada', reason: 'the customer left' };
 
@@ -9,7 +9,7 @@ describe('a dead letter whose consumer rejects it', () => {
     const deps = { queues: { remove }, reject: async () => settled, table: { get: async () => undefined } };
     const source = { kind: 'consumer', url: 'queue', consumer: { name: 'worker' } };
     const deadLetter = { id: 'm1', received: { body: '{}', receiptHandle: 'r' } };
-    const { outcome } = await discard(deps as never, source as never, deadLetter as never, note);
+    const { outcome } = await discardOne(deps as never, source as never, deadLetter as never, note);
     return { outcome, removed: remove.mock.calls.length };
   };
 

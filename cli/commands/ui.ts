@@ -1,16 +1,16 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { acting } from '../../commands/command.ts';
-import type { Deployment } from '../../deployment/deployment.ts';
-import { type Place, placeOf, placeText } from '../../deployment/place.ts';
-import { durationArgument } from '../../terminal/arguments.ts';
-import { EXIT, type ExitCode, type Io } from '../../terminal/io.ts';
-import { paint } from '../../terminal/paint.ts';
-import { prose } from '../../terminal/prose.ts';
-import { reportOf } from '../../terminal/terminal.ts';
-import { duration } from '../../terminal/times.ts';
-import { hasBrowser, openInBrowser, tunnelOf } from './browser.ts';
-import { readPolicy } from './read-policy.ts';
-import { IDLE_MS, startUi } from './server.ts';
+import type { Deployment } from '../deployment/deployment.ts';
+import { type Place, placeOf, placeText } from '../deployment/place.ts';
+import { hasBrowser, openInBrowser, tunnelOf } from '../page/server/browser.ts';
+import { readPolicy } from '../page/server/read-policy.ts';
+import { IDLE_MS, startUi } from '../page/server/server.ts';
+import { durationArgument } from '../terminal/arguments.ts';
+import { EXIT, type ExitCode, type Io } from '../terminal/io.ts';
+import { paint } from '../terminal/paint.ts';
+import { prose } from '../terminal/prose.ts';
+import { reportOf } from '../terminal/terminal.ts';
+import { duration } from '../terminal/times.ts';
+import { acting } from './command.ts';
 
 /** A redirect file that a person has to open or to copy is valid for this time. */
 const BY_HAND_MS = 10 * 60_000;

@@ -1,0 +1,123 @@
+import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
+import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
+import type { Deployment } from '../../deployment/deployment.ts';
+import { openEffects } from '../../deployment/effects.ts';
+import { checkBodies } from '../../deployment/invoke.ts';
+import { readSweepState } from '../../deployment/rows-reader.ts';
+import { EXIT } from '../../terminal/io.ts';
+import { paint } from '../../terminal/paint.ts';
+import { prose } from '../../terminal/prose.ts';
+import { reportOf } from '../../terminal/terminal.ts';
+import { time } from '../../terminal/times.ts';
+import { type WindowOptions, windowAround } from '../../terminal/window.ts';
+import type { JudgeDeps } from '../dead-letters/redrive-plan.ts';
+import { orderReader } from '../order/order-of-aggregate.ts';
+import { verdictOf } from './chain-verdict.ts';
+import { isActionRequired, type WhyContext } from './event-state.ts';
+import { findTrace } from './find-trace.ts';
+import { readMessageOrders } from './order-verdict.ts';
+import { checkRedrive } from './redrive-check.ts';
+import type { Trace } from './trace.ts';
+import { eventReports, payloadsOf, traceText, verdictText } from './trace-text.ts';
+import { checkWiring, seenFrom } from './wiring-check.ts';
+
+interface WhyOptions extends Partial<WindowOptions> {
+  readonly id: string;
+  readonly story?: boolean;
+  readonly payload?: boolean;
+}
+
+/** The events that an id selects, what is wrong with them, and what to do. */
+export async function why(deployment: Deployment, options: WhyOptions) {
+  const { id, story, payload = false } = options;
+  const { clock, neighbors = [] } = deployment;
+  const trace = await findTrace(deployment, id, windowAround({ since: HOUR_MS, ...options }, clock.now()));
+  const involved = new Set(
+    trace.events.flatMap(({ elsewhere, messages }) => [
+      elsewhere,
+      ...messages.map(({ consumer }) => consumer.elsewhere?.table),
+    ]),
+  );
+  const rooms = neighbors.filter(({ table }) => involved.has(table.name));
+  const elsewhere = new Map<string, WhyContext>();
+  for (const room of rooms)
+    elsewhere.set(room.table.name, await contextOf(room, seenFrom(trace, room.table.name)));
+  const context = { ...(await contextOf(deployment, seenFrom(trace, undefined))), elsewhere };
+  const check: JudgeDeps['check'] = (consumer, bodies) =>
+    checkBodies(deployment.clients.lambda, consumer, bodies);
+  const first = verdictOf(trace, context);
+  const judged = trace.events
+    .flatMap(({ messages }) => messages)
+    .find(({ consumer }) => consumer.name === first.consumer);
+  const room = rooms.find(({ table }) => table.name === judged?.consumer.elsewhere?.table) ?? deployment;
+  const { directory, table } = room;
+  const redrive = await checkRedrive({ directory, table, check, now: context.now }, trace, first);
+  const verdict = verdictOf(trace, withRedrive(context, redrive));
+  const json = {
+    verdict: { ...verdict, consumer: verdict.consumer ?? null },
+    events: eventReports(trace, payload),
+    more: trace.more,
+    searchedTo: trace.searchedTo ?? null,
+    ...effectsJson(trace, context.now),
+  };
+  const payloads = payload ? payloadsOf(trace) : [];
+  return reportOf(
+    json,
+    { verdict, trace, payloads },
+    (seen) =>
+      [
+        verdictText(seen.verdict),
+        ...searchedText(seen.trace),
+        ...(story || payload ? [traceText(seen.trace, seen.payloads)] : []),
+      ].join('\n\n'),
+    isActionRequired(verdict) ? EXIT.attention : EXIT.ok,
+  );
+}
+
+/** The context of one Mailroom's part of a trace. */
+async function contextOf(deployment: Deployment, trace: Trace): Promise<WhyContext> {
+  const { clock, commandLine, awsLine, table, directory } = deployment;
+  const now = clock.now();
+  return {
+    now,
+    commandLine,
+    awsLine,
+    tableName: table.name,
+    sweptShards: (await readSweepState(directory, table)).shards.length,
+    sources: directory.mailroom.sources,
+    wiring: await checkWiring(deployment, trace, now),
+    orders: await readMessageOrders(orderReader({ ...deployment, now }), trace, now),
+  };
+}
+
+/** Adds the check of a redrive, which names its dead letter, to the context of every Mailroom. */
+function withRedrive(context: WhyContext, redrive: WhyContext['redrive']): WhyContext {
+  const elsewhere = Array.from(
+    context.elsewhere ?? [],
+    ([table, one]) => [table, { ...one, redrive }] as const,
+  );
+  return { ...context, redrive, elsewhere: new Map(elsewhere) };
+}
+
+/** A search reads as far ahead as back, and says what it leaves out. */
+function searchedText({ searchedTo }: Trace): string[] {
+  if (searchedTo === undefined) return [];
+  return [prose(paint.dim(`Scheduled events due after ${time(searchedTo)} were not searched (--since).`))];
+}
+
+/** The effects of the chain's messages whose work is not done; `effectsInDoubt` are those that may have happened without a result. */
+function effectsJson({ events }: Trace, now: number) {
+  const effects = events.flatMap(({ eventId, messages }) =>
+    messages.flatMap(({ consumer, row }) =>
+      openEffects(eventId, atHome(consumer).name, row, now).map((effect) => ({
+        eventId,
+        consumer: consumer.name,
+        ...effect,
+      })),
+    ),
+  );
+  return {
+    effectsInDoubt: effects.filter(({ state }) => state === 'failed' || state === 'unknown'),
+    openEffects: effects,
+  };
+}
