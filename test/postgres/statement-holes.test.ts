@@ -211,8 +211,8 @@ const HOLES: readonly Hole[] = [
     rule: 'a relay whose lease has passed records no failure',
     changes: [
       [
-        'WHERE event_id = $1::uuid AND fence = $2::uuid',
-        'WHERE event_id = $1::uuid AND $2::uuid IS NOT NULL',
+        'WHERE p.event_id = $1::uuid AND p.fence = $2::uuid',
+        'WHERE p.event_id = $1::uuid AND $2::uuid IS NOT NULL',
       ],
     ],
     isBroken: async (database) => {
@@ -225,8 +225,8 @@ const HOLES: readonly Hole[] = [
     rule: 'a relay whose lease has passed makes no event DEAD',
     changes: [
       [
-        'WHERE event_id = $1::uuid AND fence = $2::uuid',
-        'WHERE event_id = $1::uuid AND $2::uuid IS NOT NULL',
+        'WHERE p.event_id = $1::uuid AND p.fence = $2::uuid',
+        'WHERE p.event_id = $1::uuid AND $2::uuid IS NOT NULL',
       ],
     ],
     isBroken: async (database) => {
@@ -252,8 +252,8 @@ const HOLES: readonly Hole[] = [
     rule: 'a relay whose lease has passed renews no lease',
     changes: [
       [
-        'WHERE event_id = $1::uuid AND fence = $2::uuid RETURNING',
-        'WHERE event_id = $1::uuid AND $2::uuid IS NOT NULL RETURNING',
+        'WHERE p.event_id = $1::uuid AND p.fence = $2::uuid RETURNING',
+        'WHERE p.event_id = $1::uuid AND $2::uuid IS NOT NULL RETURNING',
       ],
     ],
     isBroken: async (database) => {

@@ -1,38 +1,20 @@
 import { MailroomError } from '../base/errors.ts';
-import { eventIdOf, eventIdTime, outboxKeyOf } from '../store/event-id.ts';
-import { expiresAt } from '../store/row-expiry.ts';
+import { eventIdOf, outboxKeyOf } from '../store/event-id.ts';
 import { conditionalUpdate, isExactly } from '../store/row-update.ts';
 import type { Item, TransactAction, Update } from '../store/table.ts';
+import { cancelled } from './outbox-transitions.ts';
 
-/** The time after which TTL may delete a CANCELLED event, counted from its due time at the earliest, days. */
-const CANCELLED_RETENTION_DAYS = 7;
-
-/**
- * The event is scheduled, and no relay has claimed it.
- *
- *     commit                          dueAt      + 2 s
- *       |------ leaseUntil = dueAt ------|----------|--- a relay claims it: leaseUntil > dueAt --- …
- *       |<---------------- cancel is accepted ----->|<-- cancel is refused
- *
- * Every later write of `leaseUntil` stores more than `dueAt`: an event that was claimed, failed, released or requeued may have been
- * published, and is never cancelled. A cancelled event is never claimed, because a claim requires PENDING.
- */
+/** No relay has ever claimed the event: see {@link cancelled}. */
 const UNCLAIMED = '#status = :PENDING AND leaseUntil = dueAt AND #source = :source';
 
 /**
- * Makes the action that cancels a scheduled event: PENDING -> CANCELLED. The row outlives its due time: if TTL deleted it earlier, an
- * entry of the same event could be committed again.
+ * Makes the action that cancels a scheduled event: PENDING -> CANCELLED.
  *
  * @throws `BAD_EVENT_ID` if the text is not an event id
  */
 export function cancellationOf(eventId: string, service: string, now: number): { readonly Update: Update } {
-  const set = {
-    status: 'CANCELLED',
-    cancelledAt: now,
-    cancelledBy: service,
-    expiresAt: expiresAt(Math.max(now, eventIdTime(eventId)), CANCELLED_RETENTION_DAYS),
-  };
-  const values = { ':PENDING': 'PENDING', ':source': service };
+  const { set, source } = cancelled(eventId, service, now);
+  const values = { ':PENDING': 'PENDING', ':source': source };
   return {
     Update: conditionalUpdate(outboxKeyOf(eventId), { set }, { condition: UNCLAIMED, values }),
   };

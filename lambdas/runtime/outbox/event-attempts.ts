@@ -1,63 +1,42 @@
+import type { Clock } from '../base/clock.ts';
 import type { RelayConfig } from '../base/config.ts';
-import { errorMessage, type MailroomError } from '../base/errors.ts';
-import { fingerprint } from '../base/fingerprint.ts';
+import type { MailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
-import type { PendingRow } from './pending-row.ts';
+import { causeOf, type EventTransition } from './outbox-transitions.ts';
+import { leaseOf, type PendingRow } from './pending-row.ts';
+import { logFailure } from './publish-records.ts';
 
 /** Backoff of a row whose own publish failed: from 5 s to 15 min. */
 const RETRY_BASE_MS = 5_000;
 const RETRY_CAP_MS = 900_000;
 
-/** The consequence of an event's own failure for its row. */
-export interface EventFailure {
-  /** Those of the row, with this one. */
-  readonly attempts: number;
-  /** The event was refused, or its attempts are exhausted. */
-  readonly dead: boolean;
-  /** The time until it may be tried again, milliseconds; 0 if it is dead. */
-  readonly retryMs: number;
-  readonly cause: { readonly lastError: string; readonly fingerprint: string };
-}
-
-/** Dependencies of {@link eventFailure}. */
+/** Dependencies of {@link failed}. */
 interface FailureContext {
   readonly config: Pick<RelayConfig, 'maxAttempts'>;
+  readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
 }
 
-/** Judges, counts and logs an event's own failure: one more attempt and a backoff, or DEAD. */
-export function eventFailure(
-  { config, random, telemetry }: FailureContext,
-  row: Pick<PendingRow, 'eventId' | 'attempts'>,
+/**
+ * The event's own publish failed: one more attempt and a backoff, or DEAD if the event itself was refused or its attempts are exhausted.
+ * Counts and logs the failure. Only under the claim that its relay holds, so that it does not interfere with the next holder.
+ */
+export function failed(
+  { config, clock, random, telemetry }: FailureContext,
+  row: Pick<PendingRow, 'eventId' | 'attempts' | 'dueAt'>,
   error: MailroomError,
   refused: boolean,
-): EventFailure {
+): EventTransition {
+  const now = clock.now();
   const attempts = row.attempts + 1;
-  const dead = refused || attempts >= config.maxAttempts;
+  const isDead = refused || attempts >= config.maxAttempts;
   telemetry.count('EventsRefused', refused ? 1 : 0);
-  logFailure({ telemetry }, dead ? 'An event is DEAD' : 'An event could not be published', [row], error);
-  return {
-    attempts,
-    dead,
-    retryMs: dead ? 0 : backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random),
-    cause: causeOf(error),
-  };
-}
-
-/** Logs a failure that concerns rows. */
-export function logFailure(
-  { telemetry }: { readonly telemetry: Telemetry },
-  message: string,
-  rows: readonly Pick<PendingRow, 'eventId'>[],
-  error?: unknown,
-): void {
-  telemetry.log.error(message, { eventIds: rows.map((row) => row.eventId), error: error as Error });
-}
-
-/** The attributes that a row stores about an error. */
-export function causeOf(error: unknown): EventFailure['cause'] {
-  return { lastError: errorMessage(error), fingerprint: `relay ${fingerprint(error)}` };
+  logFailure({ telemetry }, isDead ? 'An event is DEAD' : 'An event could not be published', [row], error);
+  const end = isDead
+    ? { status: 'DEAD' as const, deadAt: now }
+    : { leaseUntil: leaseOf(row, now + backoffMs(attempts, RETRY_BASE_MS, RETRY_CAP_MS, random)) };
+  return { from: ['PENDING'], only: 'held', set: { ...causeOf(error), attempts, ...end } };
 }

@@ -1,17 +1,13 @@
 import { systemClock } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../store/event-id.ts';
-import { deadKey } from '../store/keys.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { happens } from '../store/retry.ts';
-import { expiresAt } from '../store/row-expiry.ts';
 import { ofKnownSchema } from '../store/row-update.ts';
-import { type EachUpdate, type Item, type TransactAction, updateAction } from '../store/table.ts';
-import { leaseOf } from './pending-row.ts';
+import { type Item, type TransactAction, updateAction } from '../store/table.ts';
+import { discarded, requeued } from './outbox-transitions.ts';
+import { leavingDead } from './outbox-writes.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';
-
-/** The time after which TTL may delete a DISCARDED event, days. */
-const DISCARDED_RETENTION_DAYS = 35;
 
 /**
  * DEAD -> PENDING: the next sweep publishes the event, with its attempts counted from 0. In the same transaction, its DEAD
@@ -28,16 +24,9 @@ const DISCARDED_RETENTION_DAYS = 35;
  */
 export async function requeueDead(deps: OperationDeps, eventId: string, note?: Note): Promise<boolean> {
   const { clock = systemClock, random } = deps;
-  const now = clock.now();
-  const dueAt = eventIdTime(eventId);
-  const noted = note && { requeuedBy: note.by, requeuedAt: now, requeuedReason: note.reason };
-  const pointer = unsettledPointer(eventIdShard(eventId), minuteOf(dueAt), random);
+  const pointer = unsettledPointer(eventIdShard(eventId), minuteOf(eventIdTime(eventId)), random);
   return decide(deps, eventId, [
-    ...leavingDead(eventId, {
-      // A scheduled event is never born again: a lease that ends at its due time would let its producer cancel it.
-      set: { status: 'PENDING', attempts: 0, leaseUntil: leaseOf({ dueAt }, now), ...noted },
-      remove: ['deadAt'],
-    }),
+    ...leavingDead(eventId, requeued(eventId, clock.now(), note)),
     { Put: { Item: { ...pointer } } },
   ]);
 }
@@ -51,27 +40,7 @@ export async function requeueDead(deps: OperationDeps, eventId: string, note?: N
  */
 export async function discardDead(deps: OperationDeps, eventId: string, note: Note): Promise<boolean> {
   const { clock = systemClock } = deps;
-  const now = clock.now();
-  const set = {
-    status: 'DISCARDED',
-    discardedBy: note.by,
-    discardedAt: now,
-    discardedReason: note.reason,
-    expiresAt: expiresAt(now, DISCARDED_RETENTION_DAYS),
-  };
-  return decide(deps, eventId, leavingDead(eventId, { set }));
-}
-
-/** DEAD -> another state: changes the row, unless its schema is newer, and removes its pointer, in one transaction. */
-export function leavingDead(
-  eventId: string,
-  change: Pick<EachUpdate, 'set' | 'remove'>,
-): readonly TransactAction[] {
-  const { Update } = updateAction({ key: outboxKeyOf(eventId), ...change, when: { status: 'DEAD' } });
-  return [
-    { Update: ofKnownSchema(Update) },
-    { Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },
-  ];
+  return decide(deps, eventId, leavingDead(eventId, discarded(clock.now(), note)));
 }
 
 async function decide(

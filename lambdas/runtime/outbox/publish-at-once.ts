@@ -9,7 +9,7 @@ import type { RandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';
 import { entryError } from './entry-error.ts';
 import type { OutboxEntry } from './outbox-entry.ts';
-import { type MarkContext, markPublished } from './outbox-transitions.ts';
+import { type MarkContext, markPublished } from './outbox-writes.ts';
 import { type PendingRow, pendingRow } from './pending-row.ts';
 
 /** Publishes the events of a commit in their producer; created by {@link createAtOncePublisher}. */

@@ -7,9 +7,11 @@ import { createTracer, inSpan } from '../observe/tracer.ts';
 import { refuseReserved } from '../outbox/event-draft.ts';
 import { refuseTooLarge } from '../outbox/event-size.ts';
 import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../outbox/outbox-entry.ts';
+import { cancelled } from '../outbox/outbox-transitions.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { backoffMs } from '../store/retry.ts';
 import { type SentCommit, wasCommitted } from './commit-outcome.ts';
+import { transitionOf } from './postgres-outbox-writes.ts';
 import type { PostgresProducerConfig } from './postgres-settings.ts';
 import { type Database, type Sql, sqlState } from './sql.ts';
 import { readOneRow, readRows } from './sql-rows.ts';
@@ -114,16 +116,6 @@ SELECT pg_current_xact_id()::text AS xid FROM written`;
 
 const PROOF_BY_COMMIT = 'EXISTS (SELECT FROM mailroom.commit WHERE commit_id = $2::uuid)';
 
-/**
- * The id of a scheduled event contains its due time, and a claim moves `due_at` past it permanently: while they are equal, no relay has ever
- * held the event. A claim skips the locked row, and finds none after the commit.
- */
-const CANCEL = `WITH gone AS (
-  DELETE FROM mailroom.pending p WHERE p.event_id = $1::uuid AND p.due_at = to_timestamp($2::double precision / 1000::float8) AND p.fence IS NULL
-    AND EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = p.event_id AND e.source = $3::text) RETURNING p.event_id
-)
-INSERT INTO mailroom.cancelled (event_id, cancelled_at) SELECT event_id, clock_timestamp() FROM gone RETURNING event_id`;
-
 /** Its own statement: the one before may have waited for another cancellation, which its snapshot does not contain. */
 const CANCELLED = `SELECT c.event_id FROM mailroom.cancelled c JOIN mailroom.event e USING (event_id)
   WHERE c.event_id = $1::uuid AND e.source = $2::text`;
@@ -203,7 +195,10 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
     },
     cancel: async (tx, eventId) => {
       const sql = database.in(tx);
-      const gone = await readRows(sql, CANCEL, [eventId, eventIdTime(eventId), config.service], {});
+      const cancellation = cancelled(eventId, config.service, clock.now());
+      // A claim skips the locked row, and finds none after the commit.
+      const of = [eventId, eventIdTime(eventId), cancellation.source];
+      const gone = await readRows(sql, ...transitionOf(clock, of, cancellation), {});
       if (gone.length > 0) return 'cancelled';
       const before = await readRows(sql, CANCELLED, [eventId, config.service], {});
       return before.length > 0 ? 'cancelled' : 'too-late';

@@ -5,7 +5,7 @@ import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { groupsOf, PUT_EVENTS_ENTRIES_MAX } from '../bus/event-bus.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { flushSpans } from '../observe/tracer.ts';
-import { claimEvents, releaseEvents } from '../outbox/outbox-transitions.ts';
+import { claimEvents, releaseEvents } from '../outbox/outbox-writes.ts';
 import { type PendingRow, pendingRow } from '../outbox/pending-row.ts';
 import { READ_NUMBERS } from '../store/attributes.ts';
 import { eventIdTime } from '../store/event-id.ts';

@@ -1,7 +1,7 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import { groupsOf } from '../bus/event-bus.ts';
-import { claimEvents, releaseEvents } from '../outbox/outbox-transitions.ts';
+import { claimEvents, releaseEvents } from '../outbox/outbox-writes.ts';
 import { type PendingRow, pendingRow, pendingSince } from '../outbox/pending-row.ts';
 import { NOTHING_LEFT, type WalkedPart } from '../outbox/unsettled-minutes.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';

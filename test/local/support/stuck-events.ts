@@ -2,7 +2,7 @@ import { inject } from 'vitest';
 import { required } from '../../../demo/readings.ts';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
-import { failEvent } from '../../../lambdas/runtime/outbox/outbox-transitions.ts';
+import { failEvent } from '../../../lambdas/runtime/outbox/outbox-writes.ts';
 import { pendingRow } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { relayContext } from '../../../lambdas/runtime/relay/relay-context.ts';
 import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';

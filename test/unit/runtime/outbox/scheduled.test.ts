@@ -5,11 +5,7 @@ import { isCancellation } from '../../../../lambdas/runtime/outbox/cancellation.
 import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
 import { entryEventId } from '../../../../lambdas/runtime/outbox/outbox-entry.ts';
 import { requeueDead } from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
-import {
-  claimEvents,
-  failEvent,
-  releaseEvents,
-} from '../../../../lambdas/runtime/outbox/outbox-transitions.ts';
+import { claimEvents, failEvent, releaseEvents } from '../../../../lambdas/runtime/outbox/outbox-writes.ts';
 import { leaseOf, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
 import { createAtOncePublisher } from '../../../../lambdas/runtime/outbox/publish-at-once.ts';
 import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';

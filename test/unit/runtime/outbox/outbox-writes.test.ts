@@ -7,7 +7,7 @@ import {
   markPublished,
   type OutboxContext,
   releaseEvents,
-} from '../../../../lambdas/runtime/outbox/outbox-transitions.ts';
+} from '../../../../lambdas/runtime/outbox/outbox-writes.ts';
 import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
 import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
