@@ -4,6 +4,7 @@ import { eventIdTime } from '../store/event-id.ts';
 import type { Note } from '../store/operation-record.ts';
 import type { OutboxRow, OutboxStatus } from '../store/outbox-row.ts';
 import { expiresAt } from '../store/row-expiry.ts';
+import type { Key } from '../store/table.ts';
 import { leaseOf, type PendingRow } from './pending-row.ts';
 
 /** The two relays. */
@@ -28,12 +29,7 @@ export interface EventTransition {
   /** The service that owns the event. @default any */
   readonly source?: string;
   /** Without a status, the row stays PENDING. */
-  readonly set: Partial<
-    Omit<
-      OutboxRow,
-      'PK' | 'SK' | 'schema' | 'source' | 'type' | 'envelope' | 'traceId' | 'dueAt' | 'producerUntil'
-    >
-  >;
+  readonly set: Partial<Omit<OutboxRow, keyof Key | 'schema' | 'source'>>;
   readonly clear?: readonly ['deadAt'];
   /** The row is held under the lease that is set. @default its holder gives it up */
   readonly isHeld?: true;
