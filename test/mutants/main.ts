@@ -11,7 +11,6 @@ import { createTrialWorkers } from './trial-workers.ts';
 interface Options {
   readonly only: string;
   readonly since?: string | true;
-  readonly list: boolean;
   readonly json: boolean;
 }
 
@@ -22,10 +21,6 @@ const ALL_TESTS_MAX_MS = 900_000;
 
 async function run(options: Options): Promise<void> {
   const chosen = chosenBy(options);
-  if (options.list) {
-    for (const { rule } of chosen) print(rule);
-    return;
-  }
   const startedAt = Date.now();
   const say = options.json ? complain : print;
   const results = chosen.length === 0 ? [] : await tryAll(chosen, (result) => say(lineOf(result)));
@@ -76,7 +71,7 @@ function chosenBy({ only: text, since }: Options): readonly Mutant[] {
   if (chosen.length === 0)
     throw new MailroomError(
       'NO_SUCH_MUTANT',
-      `No mutant has "${text}" in its rule or file name; --list shows all rules.`,
+      `No mutant has "${text}" in its rule or file name. Each rule is a row of a file in test/mutants.`,
     );
   if (since === undefined) return chosen;
   const changed = changedSince(since === true ? undefined : since);
@@ -95,7 +90,6 @@ const program = new Command('npm run mutants --')
     '--since [ref]',
     'only mutants whose file or tests have changed since a commit (default: origin/main, or the last commit if nothing has changed since)',
   )
-  .option('--list', 'list the rules', false)
   .option('--json', 'print { mutants, killed, …, seconds } as the last line', false)
   .action(run);
 

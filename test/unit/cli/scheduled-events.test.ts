@@ -47,13 +47,12 @@ describe('status', () => {
   });
 
   test('counts neither cancelled events nor those of the running minute that are due already', async () => {
-    const { json, run, outbox, ids, clock } = await withScheduled(40, 0.1);
+    const { json, outbox, ids, clock } = await withScheduled(40, 0.1);
     expect((await json('status')).outbox).toMatchObject({ pending: 0, scheduled: { due: 2 } });
     await outbox.cancel(ids[0] ?? '');
     await clock.advance(10_000);
     const report = await json('status');
     expect(report.outbox).toMatchObject({ pending: 1, scheduled: { due: 0, nextDueAt: null } });
-    expect((await run('status')).out).toContain('No events scheduled within 1 h.');
   });
 
   test('reads each of the next 70 minutes once in each shard, and at most 50 rows of it', async () => {

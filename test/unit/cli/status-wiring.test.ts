@@ -42,7 +42,6 @@ function disableMapping({ mappings }: Deployed, functionName: string): void {
 test('a healthy system has no problem of its wiring, and everything was checked', async () => {
   const { report, text } = await statusOf(resourcesInMemory().resources);
   expect(report).toMatchObject({ ok: true, state: 'ok', wiring: { problems: [], notChecked: [] } });
-  expect(text).toContain('nothing visible is broken');
   // What it cannot see is named with the command that can.
   expect(stripVTControlCharacters(text).split('\n').slice(1, 3)).toEqual([
     '  Not checked: lost events. Run mailroom audit',
