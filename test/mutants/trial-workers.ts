@@ -1,4 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 import type { Trial, Verdict } from './trial.ts';
@@ -40,23 +42,18 @@ export function createTrialWorkers(most: number): TrialWorkers {
   };
 }
 
-function verdictOf(worker: ChildProcess, trial: Trial): Promise<Verdict> {
-  return new Promise((resolve) => {
-    const settle = (verdict: Verdict) => {
-      clearTimeout(timer);
-      worker.off('message', settle);
-      worker.off('exit', exited);
-      resolve(verdict);
-    };
-    const exited = (code: number | null) =>
-      settle({ fate: 'BROKEN', why: `The trial process exited with ${code}.` });
-    const timer = setTimeout(() => {
-      worker.kill('SIGKILL');
-      worker.disconnect();
-      settle({ fate: 'timed out' });
-    }, trial.maxMs ?? TRIAL_MAX_MS);
-    worker.on('message', settle);
-    worker.on('exit', exited);
-    worker.send(trial);
+async function verdictOf(worker: ChildProcess, trial: Trial): Promise<Verdict> {
+  const over = new AbortController();
+  const { signal } = over;
+  const verdict = once(worker, 'message', { signal }).then(([message]): Verdict => message);
+  const exit = once(worker, 'exit', { signal }).then(([code]): Verdict => {
+    return { fate: 'BROKEN', why: `The trial process exited with ${code}.` };
   });
+  const late = setTimeout(trial.maxMs ?? TRIAL_MAX_MS, undefined, { signal }).then((): Verdict => {
+    worker.kill('SIGKILL');
+    worker.disconnect();
+    return { fate: 'timed out' };
+  });
+  worker.send(trial);
+  return await Promise.race([verdict, exit, late]).finally(() => over.abort());
 }
