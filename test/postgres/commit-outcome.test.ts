@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
-import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
+import type { Inbox, UnclaimedEnd } from '../../lambdas/runtime/consume/inbox-port.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import type { Message } from '../../lambdas/runtime/inbox/inbox.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
@@ -14,7 +14,7 @@ import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { manualClock } from '../../testing/index.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
-import { FUNCTION_MS, LEASE_MS, recordedSteps, shift, testOutbox } from './inbox-rig.ts';
+import { FUNCTION_MS, inTime, LEASE_MS, sent, shift, testOutbox } from './inbox-rig.ts';
 import { type CrashingPool, crashingPool } from './support/crashing-pool.ts';
 import { relayConfig } from './support/relay-config.ts';
 import { PRODUCER, placed, type Rig, startRig } from './support/rig.ts';
@@ -208,54 +208,53 @@ describe('a commit of a message that a crash of the server has lost', () => {
     expect(used).toBe(xid);
   }
 
-  async function outcome(change: (text: string) => string, run: (inbox: Inbox) => Promise<unknown>) {
-    const end = await run(inboxOn(asking(change))).then(
-      () => 'committed',
-      () => 'failed',
-    );
+  async function outcome(change: (text: string) => string, run: (inbox: Inbox) => Promise<UnclaimedEnd>) {
+    const end = await run(inboxOn(asking(change)));
     return { end, notes: (await rig.rows('SELECT text FROM note')).map(({ text }) => text) };
   }
 
   async function claimed(change: (text: string) => string) {
-    const { told, steps } = recordedSteps();
     const claim = await claimOf(inboxOn(rig.database), newMessage());
     await spareIds();
     pool.beforeNextCommit(async (xid) => {
       await crash();
       await shift(rig.database, FUNCTION_MS);
       const next = await claimOf(inboxOn(rig.database), claim.message);
-      await repeated(xid, (inbox) => inbox.commit(next, note('other run'), event, recordedSteps().steps));
+      await repeated(xid, (inbox) => inbox.commit(next, note('other run'), event, sent));
     });
-    const seen = await outcome(change, (inbox) => inbox.commit(claim, note('own run'), event, steps));
-    return { ...seen, told };
+    return outcome(change, (inbox) => inbox.commit(claim, note('own run'), event, sent));
   }
 
   async function unclaimed(change: (text: string) => string) {
     const message = newMessage();
-    const { steps } = recordedSteps();
     await spareIds();
     pool.beforeNextCommit(async (xid) => {
       await crash();
-      await repeated(xid, (inbox) => inbox.commitUnclaimed(message, 1, note('other run'), event, steps));
+      await repeated(xid, (inbox) => inbox.commitUnclaimed(message, 1, note('other run'), event, inTime));
     });
-    return outcome(change, (inbox) => inbox.commitUnclaimed(message, 1, note('own run'), event, steps));
+    return outcome(change, (inbox) => inbox.commitUnclaimed(message, 1, note('own run'), event, inTime));
   }
 
   test('is not taken for the commit of another run under the same transaction id', async () => {
-    const seen = await claimed(asIs);
-    expect(seen).toMatchObject({ end: 'failed', notes: ['other run'] });
-    expect(seen.told).not.toContain('refused');
+    const end = { status: 'failed', wroteNothing: false };
+    expect(await claimed(asIs)).toMatchObject({ end, notes: ['other run'] });
   });
 
   test('would be taken for it without the fence', async () => {
-    expect(await claimed(byTransaction)).toMatchObject({ end: 'committed', notes: ['other run'] });
+    expect(await claimed(byTransaction)).toMatchObject({
+      end: { status: 'committed' },
+      notes: ['other run'],
+    });
   });
 
   test('is not taken for the commit of another run that claimed nothing either', async () => {
-    expect(await unclaimed(asIs)).toEqual({ end: 'failed', notes: ['other run'] });
+    expect(await unclaimed(asIs)).toMatchObject({ end: { status: 'failed' }, notes: ['other run'] });
   });
 
   test('would be taken for it without the fence of an unclaimed message', async () => {
-    expect(await unclaimed(byTransaction)).toEqual({ end: 'committed', notes: ['other run'] });
+    expect(await unclaimed(byTransaction)).toMatchObject({
+      end: { status: 'committed' },
+      notes: ['other run'],
+    });
   });
 });

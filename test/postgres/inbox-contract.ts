@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
@@ -7,7 +7,7 @@ import type { Claim, Message } from '../../lambdas/runtime/inbox/inbox.ts';
 import { EFFECTS_MAX } from '../../lambdas/runtime/inbox/inbox-effect.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
-import { FUNCTION_MS, LEASE_MS, recordedSteps, type TestedInbox } from './inbox-rig.ts';
+import { FUNCTION_MS, inTime, LEASE_MS, sent, type TestedInbox } from './inbox-rig.ts';
 
 const broken = new Error('bank answered 503');
 const happened = ThingHappened.create({ aggregateId: 'thing-1', data: { n: 1 } });
@@ -294,15 +294,18 @@ export function inboxContract(name: string, open: () => Promise<TestedInbox>): v
 
   describe(`${name}: a commit`, () => {
     const work = async () => ({ events: [happened] });
+    const DONE = { status: 'committed', events: 1 };
+    const FENCE_LOST = expect.objectContaining({ code: 'FENCE_LOST' });
+    const LOST = { status: 'failed', error: FENCE_LOST, wroteNothing: true, isOutage: false };
 
     test('ends its message with its events, once', async () => {
       const { inbox, claimed, take, row, events } = await opened();
       const held = await claimed();
-      const { told, steps } = recordedSteps();
-      expect(await inbox.commit(held, work, EVENT, steps)).toBe(1);
-      expect(told).toEqual(['sending']);
+      const sending = vi.fn();
+      expect(await inbox.commit(held, work, EVENT, sending)).toEqual(DONE);
+      expect(sending).toHaveBeenCalledOnce();
       expect(await row()).toMatchObject({ status: 'PROCESSED' });
-      await expect(inbox.commit(held, work, EVENT, steps)).rejects.toMatchObject({ code: 'FENCE_LOST' });
+      expect(await inbox.commit(held, work, EVENT, sent)).toEqual(LOST);
       expect(await take(NEXT_RUN)).toEqual({ status: 'processed', result: undefined });
       expect(await events()).toBe(1);
     });
@@ -312,29 +315,26 @@ export function inboxContract(name: string, open: () => Promise<TestedInbox>): v
       const old = await claimed();
       await pass(LEASE_MS + 1_000);
       const next = await claimed(NEXT_RUN);
-      const { steps } = recordedSteps();
-      await expect(inbox.commit(old, work, EVENT, steps)).rejects.toMatchObject({ code: 'FENCE_LOST' });
+      expect(await inbox.commit(old, work, EVENT, sent)).toEqual(LOST);
       expect(await events()).toBe(0);
-      expect(await inbox.commit(next, work, EVENT, steps)).toBe(1);
+      expect(await inbox.commit(next, work, EVENT, sent)).toEqual(DONE);
     });
 
     test('whose handler throws writes nothing, and the message stays held', async () => {
       const { inbox, claimed, row } = await opened();
       const held = await claimed();
-      const { told, steps } = recordedSteps();
       const throws = async () => {
         throw broken;
       };
-      await expect(inbox.commit(held, throws, EVENT, steps)).rejects.toBe(broken);
-      expect(told).not.toContain('outage');
+      const end = { status: 'failed', error: broken, wroteNothing: true, isOutage: false };
+      expect(await inbox.commit(held, throws, EVENT, sent)).toEqual(end);
       expect(await row()).toMatchObject({ status: 'PROCESSING', fence: held.fence });
-      expect(await inbox.commit(held, work, EVENT, steps)).toBe(1);
+      expect(await inbox.commit(held, work, EVENT, sent)).toEqual(DONE);
     });
 
     test('without a claim happens once, and is refused while a worker holds the message', async () => {
       const { inbox, message, claimed, failed, worker, events, row } = await opened();
-      const { steps } = recordedSteps();
-      const unclaimed = (of: Inbox, what = message) => of.commitUnclaimed(what, 1, work, EVENT, steps);
+      const unclaimed = (of: Inbox, what = message) => of.commitUnclaimed(what, 1, work, EVENT, inTime);
       const other = { ...message, eventId: mintEventId(inbox.rules.clock.now(), 2) };
       const ends = await Promise.all([1, 2, 3].map(() => unclaimed(worker(), other)));
       expect(ends.map(({ status }) => status).toSorted()).toEqual(['committed', 'processed', 'processed']);

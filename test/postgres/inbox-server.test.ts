@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
 import type { Claim, Message } from '../../lambdas/runtime/inbox/inbox.ts';
 import { nodePostgres, type PgClient, type PgPool } from '../../lambdas/runtime/postgres/databases.ts';
@@ -7,7 +7,7 @@ import { postgresInbox } from '../../lambdas/runtime/postgres/postgres-inbox.ts'
 import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { manualClock } from '../../testing/index.ts';
-import { FUNCTION_MS, LEASE_MS, migratedPostgres, recordedSteps, shift, testOutbox } from './inbox-rig.ts';
+import { FUNCTION_MS, inTime, LEASE_MS, migratedPostgres, sent, shift, testOutbox } from './inbox-rig.ts';
 
 let postgres: Awaited<ReturnType<typeof migratedPostgres>>;
 /** As the login role of a consumer has it. */
@@ -131,6 +131,8 @@ test('claims on a pool in REPEATABLE READ are repeated after 40001, and one is g
 });
 
 describe('a commit', () => {
+  const DONE = { status: 'committed', events: 0 };
+
   test('whose answer is lost after it was written is known to be written', async () => {
     const lost = changed(async (client, text, values) => {
       const result = await client.query(text, values);
@@ -138,11 +140,10 @@ describe('a commit', () => {
       return result;
     });
     const inbox = inboxOn(lost);
-    const { told, steps } = recordedSteps();
-    expect(await inbox.commit(await claimed(inbox, message()), pay('once'), EVENT, steps)).toBe(0);
-    expect(told).toEqual(['sending']);
-    const unclaimed = await inbox.commitUnclaimed(message(), 1, pay('twice'), EVENT, steps);
-    expect(unclaimed).toEqual({ status: 'committed', events: 0 });
+    const held = await claimed(inbox, message());
+    expect(await inbox.commit(held, pay('once'), EVENT, sent)).toEqual(DONE);
+    const unclaimed = await inbox.commitUnclaimed(message(), 1, pay('twice'), EVENT, inTime);
+    expect(unclaimed).toEqual(DONE);
     expect(await payments()).toBe(2);
   });
 
@@ -155,24 +156,25 @@ describe('a commit', () => {
     });
     const inbox = inboxOn(lost);
     const claim = await claimed(inbox, message());
-    const { told, steps } = recordedSteps();
-    await expect(inbox.commit(claim, pay('no'), EVENT, steps)).rejects.toThrow();
-    expect(told).toEqual(['sending', 'refused', 'outage']);
+    const sending = vi.fn();
+    const end = await inbox.commit(claim, pay('no'), EVENT, sending);
+    expect(sending).toHaveBeenCalledOnce();
+    expect(end).toMatchObject({ status: 'failed', wroteNothing: true, isOutage: true });
     expect(await payments()).toBe(0);
-    await inboxOn(postgres.database).commit(claim, pay('yes'), EVENT, steps);
+    await inboxOn(postgres.database).commit(claim, pay('yes'), EVENT, sent);
     expect(await payments()).toBe(1);
   });
 
   test('after a statement whose error the handler caught is refused: PostgreSQL would roll it back without an error', async () => {
     const inbox = inboxOn(postgres.database);
     const claim = await claimed(inbox, message());
-    const { steps } = recordedSteps();
     const careless = async (tx: unknown) => {
       await pay('no')(tx);
       await (tx as PgClient).query('SELECT 1 / 0').catch(() => {});
       return {};
     };
-    await expect(inbox.commit(claim, careless, EVENT, steps)).rejects.toMatchObject({ code: '25P02' });
+    const end = await inbox.commit(claim, careless, EVENT, sent);
+    expect(end).toMatchObject({ status: 'failed', error: { code: '25P02' }, wroteNothing: true });
     expect(await inbox.read(claim.message.eventId)).toMatchObject({ status: 'PROCESSING' });
   });
 
@@ -180,9 +182,8 @@ describe('a commit', () => {
     const inbox = inboxOn(postgres.database);
     const claim = await claimed(inbox, message());
     await shift(postgres.database, LEASE_MS + 1_000);
-    const { steps } = recordedSteps();
     let meanwhile: unknown;
-    const events = await inbox.commit(
+    const end = await inbox.commit(
       claim,
       async (tx) => {
         await inbox.renew(claim);
@@ -192,9 +193,9 @@ describe('a commit', () => {
         return pay('once')(tx);
       },
       EVENT,
-      steps,
+      sent,
     );
-    expect(events).toBe(0);
+    expect(end).toEqual(DONE);
     expect(meanwhile).toBe('leased');
     expect(await payments()).toBe(1);
   });

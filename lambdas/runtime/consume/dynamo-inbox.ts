@@ -19,11 +19,11 @@ import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';
 import type { FailedHint } from '../store/inbox-row.ts';
 import { failedKey, inboxKey } from '../store/keys.ts';
-import { readLastSequence } from '../store/last-sequence.ts';
+import { Overtaken, readLastSequence } from '../store/last-sequence.ts';
 import { expiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { TransactAction } from '../store/table.ts';
-import type { Inbox } from './inbox-port.ts';
+import type { CommitEnd, Inbox } from './inbox-port.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 
 /** TTL may delete a hint this many days after the next attempt, so that a hint that was not removed does not stay. */
@@ -45,6 +45,21 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     return actions;
   }
 
+  async function commitEnd<Refusal>(
+    made: () => Promise<readonly TransactAction[]>,
+    write: (actions: readonly TransactAction[]) => Promise<Refusal | undefined>,
+  ): Promise<CommitEnd | Refusal> {
+    let sent: readonly TransactAction[] | undefined;
+    try {
+      sent = await made();
+      return (await write(sent)) ?? { status: 'committed', events: eventCount(sent) };
+    } catch (error) {
+      const wroteNothing = sent === undefined || isCommitRefused(error);
+      const isOutage = sent !== undefined && isOutageOf(sent, table.name, error);
+      return { status: 'failed', error, wroteNothing, isOutage };
+    }
+  }
+
   return {
     rules: inbox,
     open: () => openInbox(inbox),
@@ -62,28 +77,21 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     rejectUnclaimed: (message, error) => rejectUnclaimed(inbox, message, error),
     startEffect: (call) => startEffect(inbox, call),
     finishEffect: (call, end) => finishEffect(inbox, call, end),
-    commit: async (claim, work, event, { sending, outage }) => {
-      const actions = await actionsOf(await work(undefined), event, claim.message, 1);
-      sending();
-      try {
-        await commitMessage(inbox, claim, actions);
-      } catch (error) {
-        if (isOutageOf(actions, table.name, error)) outage(error);
-        throw error;
-      }
-      return eventCount(actions);
-    },
-    commitUnclaimed: async (message, attempt, work, event, { outage, inTime }) => {
-      // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted.
-      const actions = await actionsOf(await inTime(work(undefined)), event, message, 2);
-      try {
-        const refusal = await commitUnclaimed(inbox, message, actions, attempt);
-        return refusal ?? { status: 'committed', events: eventCount(actions) };
-      } catch (error) {
-        if (isOutageOf(actions, table.name, error)) outage(error);
-        throw error;
-      }
-    },
+    commit: (claim, work, event, sending) =>
+      commitEnd<never>(
+        async () => {
+          const actions = await actionsOf(await work(undefined), event, claim.message, 1);
+          sending();
+          return actions;
+        },
+        (actions) => commitMessage(inbox, claim, actions),
+      ),
+    commitUnclaimed: (message, attempt, work, event, inTime) =>
+      commitEnd(
+        // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted.
+        async () => actionsOf(await inTime(work(undefined)), event, message, 2),
+        (actions) => commitUnclaimed(inbox, message, actions, attempt),
+      ),
     putHint: (eventId, retryAt) => {
       const hint: FailedHint = {
         ...failedKey(consumer, eventId),
@@ -97,6 +105,15 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     isOutage,
     isConflict: isConditionRefused,
   };
+}
+
+/** Only a refusal proves that a transaction which was sent wrote nothing. */
+function isCommitRefused(error: unknown): boolean {
+  return (
+    error instanceof Overtaken ||
+    isMailroomError(error, 'TRANSACTION_CANCELLED') ||
+    isMailroomError(error, 'FENCE_LOST')
+  );
 }
 
 function isConditionRefused(error: unknown): boolean {

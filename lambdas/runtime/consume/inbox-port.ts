@@ -14,26 +14,20 @@ import type { StoredEffect } from '../store/stored-effect.ts';
  */
 export type HandlerWork = (tx: unknown) => Promise<Commit>;
 
-/** Called during a commit. */
-export interface CommitSteps {
-  /** From here on, an error does not prove that nothing was written. */
-  readonly sending: () => void;
-  /** The commit that follows throws an error, and certainly wrote nothing. */
-  readonly refused: () => void;
-  /** The commit throws this error because the storage was unreachable. */
-  readonly outage: (error: unknown) => void;
-  /** Stops the wait for the handler when the function's time is nearly up. */
-  readonly inTime: <T>(handler: Promise<T>) => Promise<T>;
+/** The end of a commit, whatever happened: a commit returns it, and throws nothing. */
+export type CommitEnd = { readonly status: 'committed'; readonly events: number } | CommitFailure;
+
+export interface CommitFailure {
+  readonly status: 'failed';
+  readonly error: unknown;
+  /** Nothing was written, and nothing will be. Otherwise, the response was lost, and the commit may still take effect. */
+  readonly wroteNothing: boolean;
+  /** It failed because the storage was unreachable. */
+  readonly isOutage: boolean;
 }
 
-/** The steps of a commit without a claim. */
-export type UnclaimedSteps = Pick<CommitSteps, 'outage' | 'inTime'>;
-
 /** The end of a commit without a claim. `open`: the message must be claimed first. */
-export type UnclaimedCommit =
-  | { readonly status: 'committed'; readonly events: number }
-  | { readonly status: 'open' }
-  | InboxRefusal;
+export type UnclaimedEnd = CommitEnd | { readonly status: 'open' } | InboxRefusal;
 
 /**
  * The storage of one consumer's inbox. Each transition is atomic, and those under a claim are conditional on its fence. They return the
@@ -79,20 +73,23 @@ export interface Inbox {
   /** As `finishEffect` of the inbox in DynamoDB. */
   finishEffect(call: EffectCall, end: EffectEnd): Promise<void>;
   /**
-   * Commits a handler's work, its events and PROCESSED in one transaction.
+   * Commits a handler's work, its events and PROCESSED in one transaction. It fails with `FENCE_LOST` if this worker has lost the message.
    *
-   * @returns the number of its events
-   * @throws `FENCE_LOST` if this worker has lost the message
+   * @param sending - called before the transaction is sent, which it refuses by an error
    */
-  commit(claim: Claim, work: HandlerWork, event: HandledEvent, steps: CommitSteps): Promise<number>;
-  /** As {@link Inbox.commit}, for a message without a row. */
+  commit(claim: Claim, work: HandlerWork, event: HandledEvent, sending: () => void): Promise<CommitEnd>;
+  /**
+   * As {@link Inbox.commit}, for a message without a row.
+   *
+   * @param inTime - stops the wait for the handler when the function's time is nearly up
+   */
   commitUnclaimed(
     message: Message,
     attempt: number,
     work: HandlerWork,
     event: HandledEvent,
-    steps: UnclaimedSteps,
-  ): Promise<UnclaimedCommit>;
+    inTime: <T>(handler: Promise<T>) => Promise<T>,
+  ): Promise<UnclaimedEnd>;
   /** Lists a failed message, if the storage needs a list. It never throws. @param retryAt - epoch milliseconds */
   putHint(eventId: string, retryAt: number): Promise<unknown>;
   removeHint(eventId: string): Promise<unknown>;

@@ -10,7 +10,7 @@ import { Overtaken } from '../store/last-sequence.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';
 import { afterStep, type HandlerState, type HandlerStep, NOT_STARTED } from './handler-state.ts';
-import type { CommitSteps, HandlerWork } from './inbox-port.ts';
+import type { HandlerWork } from './inbox-port.ts';
 import { runOnce } from './once.ts';
 import { onceEach } from './once-each.ts';
 import { TrackedPromise } from './tracked-promise.ts';
@@ -147,37 +147,23 @@ async function commit(run: HandlerRun, wanted: Commit | HandlerWork): Promise<vo
   refuseBesideCalls(run);
   take(run, { is: 'commit-begun' }); // before the first await, so that of two concurrent calls only one passes
   let sent = false;
-  let wroteNothing = true;
-  const steps: CommitSteps = {
-    sending: () => {
-      refuseBesideCalls(run); // a call that was made, or that failed, since the commit began
-      sent = true;
-      wroteNothing = false;
-      take(run, { is: 'table-called' });
-    },
-    refused: () => {
-      wroteNothing = true;
-    },
-    outage: (error) => take(run, { is: 'outage', error }),
-    inTime: (handler) => handler, // the run itself ends in time
-  };
-  try {
-    const events = await inbox.commit(claim, work, run.event, steps);
+  const end = await inbox.commit(claim, work, run.event, () => {
+    refuseBesideCalls(run); // a call that was made, or that failed, since the commit began
+    sent = true;
+    take(run, { is: 'table-called' });
+  });
+  if (sent) take(run, { is: 'table-answered' });
+  if (end.status === 'committed') {
     take(run, { is: 'committed' });
-    telemetry.count('EventsCommitted', events);
-  } catch (error) {
-    // Only a refusal proves that nothing was written, so only then may the handler commit something else.
-    const refused =
-      wroteNothing ||
-      error instanceof Overtaken ||
-      isMailroomError(error, 'TRANSACTION_CANCELLED') ||
-      isMailroomError(error, 'FENCE_LOST');
-    take(run, refused ? { is: 'commit-refused' } : { is: 'commit-unknown', error });
-    if (error instanceof Overtaken) take(run, { is: 'blocked', error });
-    throw error;
-  } finally {
-    if (sent) take(run, { is: 'table-answered' });
+    telemetry.count('EventsCommitted', end.events);
+    return;
   }
+  const { error } = end;
+  if (end.isOutage) take(run, { is: 'outage', error });
+  // The handler may commit something else only if nothing was written.
+  take(run, end.wroteNothing ? { is: 'commit-refused' } : { is: 'commit-unknown', error });
+  if (error instanceof Overtaken) take(run, { is: 'blocked', error });
+  throw error;
 }
 
 /**

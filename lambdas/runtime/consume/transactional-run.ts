@@ -6,7 +6,7 @@ import { Overtaken } from '../store/last-sequence.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
-import type { HandlerWork, UnclaimedSteps } from './inbox-port.ts';
+import type { HandlerWork } from './inbox-port.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { readEvent } from './message.ts';
 import {
@@ -57,27 +57,21 @@ async function commit(
   work: HandlerWork,
 ): Promise<MessageOutcome | undefined> {
   const { inbox, clock, telemetry, delivery } = received;
-  let outage: { readonly error: unknown } | undefined;
-  const steps: UnclaimedSteps = {
-    outage: (error) => {
-      outage = { error };
-    },
-    // The batch must be answered when the function's time is nearly up.
-    inTime: (handler) =>
-      withDeadline(clock, delivery.endsBy - clock.now() - RESPONSE_MARGIN_MS, handler, (): never => {
-        throw outOfTime();
-      }),
-  };
-  try {
-    const end = await inbox.commitUnclaimed(delivery.message, delivery.receives, work, event, steps);
-    if (end.status === 'open') return undefined;
-    if (end.status !== 'committed') return await refused(received, end);
-    telemetry.count('EventsCommitted', end.events);
-    return reportProcessed(received);
-  } catch (error) {
-    if (outage !== undefined && outage.error === error) return reportOutage(received, error);
-    throw error;
+  const { message, receives, endsBy } = delivery;
+  // The batch must be answered when the function's time is nearly up.
+  const inTime = <T>(handler: Promise<T>) =>
+    withDeadline(clock, endsBy - clock.now() - RESPONSE_MARGIN_MS, handler, (): never => {
+      throw outOfTime();
+    });
+  const end = await inbox.commitUnclaimed(message, receives, work, event, inTime);
+  if (end.status === 'open') return undefined;
+  if (end.status === 'failed') {
+    if (end.isOutage) return reportOutage(received, end.error);
+    throw end.error;
   }
+  if (end.status !== 'committed') return refused(received, end);
+  telemetry.count('EventsCommitted', end.events);
+  return reportProcessed(received);
 }
 
 function workOf(

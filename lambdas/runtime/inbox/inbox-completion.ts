@@ -52,7 +52,7 @@ export async function commitMessage(
   inbox: InboxContext,
   claim: Claim,
   writes: readonly TransactAction[],
-): Promise<void> {
+): Promise<undefined> {
   const { message, fence } = claim;
   const commitId = mintToken(inbox.random);
   const change = changeBy(inbox, processed(inbox, { commitId }));

@@ -1,5 +1,5 @@
 import { MailroomError } from '../base/errors.ts';
-import type { CommitSteps, HandlerWork, UnclaimedCommit, UnclaimedSteps } from '../consume/inbox-port.ts';
+import type { CommitEnd, CommitFailure, HandlerWork, UnclaimedEnd } from '../consume/inbox-port.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { Claim, Message } from '../inbox/inbox.ts';
 import { admissionOf, refusalBy } from '../inbox/inbox-admission.ts';
@@ -48,22 +48,20 @@ export async function commit<Tx>(
   claim: Claim,
   work: HandlerWork,
   event: HandledEvent,
-  steps: CommitSteps,
-): Promise<number> {
+  sending: () => void,
+): Promise<CommitEnd> {
   const { message, fence } = claim;
   const made = newRun();
   try {
     // The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction.
     const [condition, values] = transitionOf(ctx.rules, claim, processed(ctx.rules), XID);
-    await transact(ctx, made, condition, values, work, event, steps.sending);
-    return made.events;
+    await transact(ctx, made, condition, values, work, event, sending);
+    return { status: 'committed', events: made.events };
   } catch (error) {
-    if (made.progress === 'refused') throw fenceLost(claim, await refusalNow(ctx, message));
-    const outcome = await outcomeAt(ctx, message, made, fence);
-    if (outcome === 'committed') return made.events;
-    if (outcome === 'aborted') steps.refused();
-    if (isOutageAt(made.progress, error)) steps.outage(error);
-    throw error;
+    if (made.progress !== 'refused') return failedEnd(ctx, message, made, fence, error);
+    return refusalNow(ctx, message).then((refusal): CommitEnd => {
+      return { status: 'failed', error: fenceLost(claim, refusal), wroteNothing: true, isOutage: false };
+    }, unread);
   }
 }
 
@@ -74,8 +72,7 @@ export async function commitUnclaimed<Tx>(
   attempt: number,
   work: HandlerWork,
   event: HandledEvent,
-  { outage }: UnclaimedSteps,
-): Promise<UnclaimedCommit> {
+): Promise<UnclaimedEnd> {
   const made = newRun();
   const fence = mintToken(ctx.rules.random);
   try {
@@ -86,17 +83,32 @@ export async function commitUnclaimed<Tx>(
     return { status: 'committed', events: made.events };
   } catch (error) {
     if (made.progress === 'condition' && isLocked(error)) return leasedNow(ctx);
-    if (made.progress === 'refused') {
-      const row = await readRow(ctx, ctx.database, message.eventId);
+    if (made.progress !== 'refused') return failedEnd(ctx, message, made, fence, error);
+    return readRow(ctx, ctx.database, message.eventId).then((row): UnclaimedEnd => {
       const { status } = admissionOf(ctx.rules, message, row);
       const isFinal = status === 'processed' || status === 'rejected' || status === 'leased';
       return isFinal ? refusalBy(ctx.rules, message, row) : { status: 'open' };
-    }
-    if ((await outcomeAt(ctx, message, made, fence)) === 'committed')
-      return { status: 'committed', events: made.events };
-    if (isOutageAt(made.progress, error)) outage(error);
-    throw error;
+    }, unread);
   }
+}
+
+/** The end of a transaction that failed, unless its row refused it. */
+async function failedEnd<Tx>(
+  ctx: PostgresInboxContext<Tx>,
+  message: Message,
+  made: CommitRun,
+  fence: string,
+  error: unknown,
+): Promise<CommitEnd> {
+  const outcome = await outcomeAt(ctx, message, made, fence);
+  if (outcome === 'committed') return { status: 'committed', events: made.events };
+  const isOutage = isOutageAt(made.progress, error);
+  return { status: 'failed', error, wroteNothing: outcome === 'aborted', isOutage };
+}
+
+/** The row refused the transaction, and could then not be read. */
+function unread(error: unknown): CommitFailure {
+  return { status: 'failed', error, wroteNothing: true, isOutage: isUnreachable(error) };
 }
 
 function newRun(): CommitRun {

@@ -52,10 +52,15 @@ export function postgresInbox<Tx>({
     rejectUnclaimed: (message, error) => rejectUnclaimed(ctx, message, error),
     startEffect: (call) => startEffect(ctx, call),
     finishEffect: (call, end) => finishEffect(ctx, call, end),
-    commit: (held, work, event, steps) => commit(ctx, held, work, event, steps),
+    commit: (held, ...wanted) => commit(ctx, held, ...wanted),
     // The transaction as a whole is left running when the time is up: its connection may not be used by anyone else.
-    commitUnclaimed: (message, attempt, work, event, steps) =>
-      steps.inTime(commitUnclaimed(ctx, message, attempt, work, event, steps)),
+    commitUnclaimed: (message, attempt, work, event, inTime) =>
+      inTime(commitUnclaimed(ctx, message, attempt, work, event)).catch((error: unknown) => ({
+        status: 'failed',
+        error,
+        wroteNothing: false,
+        isOutage: false,
+      })),
     putHint: async () => {}, // an index lists what failed
     removeHint: async () => {},
     isOutage: isUnreachable,

@@ -7,7 +7,7 @@ import { postgresInbox } from '../../../lambdas/runtime/postgres/postgres-inbox.
 import type { Database } from '../../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 import { manualClock } from '../../../testing/index.ts';
-import { FUNCTION_MS, LEASE_MS, recordedSteps, shift, testOutbox } from '../inbox-rig.ts';
+import { FUNCTION_MS, LEASE_MS, sent, shift, testOutbox } from '../inbox-rig.ts';
 import type { World } from './schedules.ts';
 import { type SteppedWorker, steppedWorker } from './stepped-pool.ts';
 
@@ -62,7 +62,8 @@ export async function twoWorkers(pool: Pool, { rewrite, inbox: change }: InboxHo
         await (tx as PgClient).query(text, [message.eventId]);
         return {};
       };
-      await inbox.commit(claim, pay, {} as never, recordedSteps().steps);
+      const end = await inbox.commit(claim, pay, {} as never, sent);
+      if (end.status === 'failed') throw end.error;
     } catch (error) {
       if (isMailroomError(error, 'EFFECT_IN_PROGRESS')) await inbox.release(claim, clock.now(), {});
       else if (!isMailroomError(error, 'FENCE_LOST')) throw error;
