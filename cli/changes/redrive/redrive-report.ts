@@ -258,9 +258,9 @@ function counts(judged: readonly JudgedDeadLetter[]): Record<RedriveVerdict, num
 
 /** Those that were superseded meanwhile need the same help as those that were superseded before. */
 function judgedAfter(judged: readonly JudgedDeadLetter[], { superseded }: Redriven): JudgedDeadLetter[] {
-  return judged.map((deadLetter) =>
-    superseded.includes(deadLetter) ? { ...deadLetter, verdict: 'superseded' } : deadLetter,
-  );
+  // By id: what is shown is a copy.
+  const ids = new Set(superseded.map(({ id }) => id));
+  return judged.map((one) => (ids.has(one.id) ? { ...one, verdict: 'superseded' } : one));
 }
 
 function outcomeOf(

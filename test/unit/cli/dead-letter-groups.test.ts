@@ -6,6 +6,7 @@ import type { DeadLetterSource } from '../../../cli/reports/dead-letters/dead-le
 import { listText } from '../../../cli/reports/dead-letters/list-dead-letters.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { type ShellText, shell } from '../../../cli/terminal/shell.ts';
+import { reportOf } from '../../../cli/terminal/terminal.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
@@ -24,6 +25,8 @@ const deployment = {
   clock: { now: () => NOW, sleep: async () => {} },
   commandLine: (command: ShellText) => `npx cdk-mailroom ${command} --stage dev`,
 };
+
+const NONE = { done: [], handled: [], superseded: [], back: [], waiting: [], untried: [] };
 
 let made = 100;
 
@@ -191,6 +194,17 @@ test('a redrive that Ctrl-C stopped says how many dead letters remain, and print
   // The id of a dead letter that was redriven would be refused.
   expect(stopped({ ids: ['letter-none', judged[9]?.id ?? ''] }, {})).toContain(line(` ${judged[9]?.id}`));
   expect(stopped({}, {}, judged.slice(7, 8))).toContain('Stopped. 1 redriven, not yet done. 32 dead letters');
+});
+
+test('a redrive names the remedy of what was superseded meanwhile, as it is printed', () => {
+  const judged = letters(2, 'runs', BANK);
+  const received = { deadLetters: judged, total: judged.length };
+  const plan = { place, source, judged, received, choice: {} };
+  const redriven = { ...NONE, done: judged.slice(1), superseded: judged.slice(0, 1) };
+  const report = reportOf({}, { plan, redriven }, (seen) =>
+    redrivenText(deployment, seen.plan, seen.redriven),
+  );
+  expect(unwrapped(String(report.text()))).toContain('1 superseded: kept');
 });
 
 test.each([15, 2])(
