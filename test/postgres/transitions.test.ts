@@ -399,6 +399,16 @@ test('a release makes events due again, and counts no attempt, under the fence o
   expect(Number(released[1]?.in_ms)).toBeGreaterThan(20_000);
 });
 
+test('a release stores its error without NUL, which PostgreSQL refuses, and cut like that of a failure', async () => {
+  await rig.commit(1);
+  const relay = transitionsOf();
+  const held = await relay.claim(1);
+  await relay.release(held, 0, new MailroomError('Odd', `a\u0000b${'c'.repeat(2_000)}`));
+  const [released] = await queue();
+  expect(released).toMatchObject({ due: true, fence: null, attempts: 0 });
+  expect(released?.last_error).toBe(`ab${'c'.repeat(997)}`);
+});
+
 describe('care', () => {
   const care = async (settings = {}) => {
     telemetry = memoryTelemetry();

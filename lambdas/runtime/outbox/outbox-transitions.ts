@@ -62,7 +62,7 @@ export function published(now: number, retentionDays: number, path: RelayPath | 
 
 /** The event was not published, and is due again at `leaseUntil`. No attempt is counted. @param error - stored as its last error @default none */
 export function released(
-  row: Pick<PendingRow, 'dueAt'>,
+  row: Pick<PendingRow, 'eventId' | 'dueAt'>,
   leaseUntil: number,
   error?: unknown,
 ): EventTransition {

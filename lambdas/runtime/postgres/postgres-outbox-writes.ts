@@ -77,6 +77,6 @@ function insertInto(
 }
 
 /** PostgreSQL stores no NUL. */
-function storable<T>(value: T): T | string {
+export function storable<T>(value: T): T | string {
   return typeof value === 'string' ? value.replaceAll('\u0000', '') : value;
 }

@@ -1,7 +1,7 @@
 import { asMailroomError, isMailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { failed } from '../outbox/event-attempts.ts';
-import { claimed } from '../outbox/outbox-transitions.ts';
+import { claimed, released } from '../outbox/outbox-transitions.ts';
 import {
   beforeNextTry,
   countPublished,
@@ -13,7 +13,7 @@ import {
 import type { Transitions } from '../relay/publish-events.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import { type ClaimDeps, type ClaimedEvent, eventClaim } from './postgres-claim.ts';
-import { insertPublished, transitionOf } from './postgres-outbox-writes.ts';
+import { insertPublished, storable, transitionOf } from './postgres-outbox-writes.ts';
 import { isRetryable, sqlState } from './sql.ts';
 import { type Columns, type RowOf, readRows } from './sql-rows.ts';
 
@@ -30,8 +30,9 @@ export interface PostgresTransitions extends Transitions<ClaimedEvent> {
    * Releases events that were not published, without counting an attempt. It never throws.
    *
    * @param afterMs - they are due again after half of this to all of it, so that those of one failed call do not meet again
+   * @param error - stored as their last error @default they keep it
    */
-  release(rows: readonly ClaimedEvent[], afterMs: number, error?: string): Promise<void>;
+  release(rows: readonly ClaimedEvent[], afterMs: number, error?: unknown): Promise<void>;
   /** Begins the lease of an event again, if no other relay has claimed it. It never throws. @returns `undefined` if it is not held */
   renew(row: ClaimedEvent): Promise<ClaimedEvent | undefined>;
 }
@@ -105,7 +106,8 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
     release: async (rows, afterMs, error) => {
       const [first] = rows;
       if (first === undefined) return;
-      const values = [idsOf(rows), first.fence, afterMs, error ?? null];
+      const { lastError } = released(first, clock.now() + afterMs, error).set;
+      const values = [idsOf(rows), first.fence, afterMs, storable(lastError ?? null)];
       await recorded(
         RELEASE,
         values,

@@ -86,7 +86,7 @@ async function releaseRefused(
 ): Promise<void> {
   const refused = outcomes.filter(({ is }) => is === 'bus' || is === 'access');
   const error = refused.find((outcome) => outcome.error !== undefined)?.error;
-  await transitions.release(withOutcome(refused, 'bus', 'access'), BUS_BACKOFF_MS, error?.message);
+  await transitions.release(withOutcome(refused, 'bus', 'access'), BUS_BACKOFF_MS, error);
   // Due later, or this pass would claim them again before those of other sources.
   await transitions.release(withOutcome(outcomes, 'skipped'), BUS_BACKOFF_MS);
 }
