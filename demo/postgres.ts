@@ -1,5 +1,5 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import { INBOX, OUTBOX } from '../cli/deployment/postgres-items.ts';
+import { INBOX, OUTBOX } from '../cli/deployment/postgres-columns.ts';
 import { orderKey } from '../lambdas/example/orders/order.ts';
 import { ORDERS_TABLE } from '../lambdas/example/orders/postgres/postgres-orders.ts';
 import { busClientSettings } from '../lambdas/runtime/base/client-settings.ts';
@@ -76,7 +76,8 @@ export async function startDemoPostgres({ step }: Pick<StepPrinter, 'step'>): Pr
       }));
       const events = await readJsonRows(database, OUTBOX.select);
       const messages = await readJsonRows(database, INBOX.select);
-      return [...orders, ...events.map(OUTBOX.item), ...messages.map(INBOX.item)];
+      const stored = [...events.map(OUTBOX.read), ...messages.map((message) => INBOX.read(message)?.row)];
+      return [...orders, ...stored.flatMap((row) => (row === undefined ? [] : [{ ...row }]))];
     },
     close: async () => {
       await stopRelay();

@@ -89,8 +89,8 @@ export const acknowledge = recorded(
 
 /** `mailroom ack remove`. */
 export const removeAcks = recorded(
-  async ({ table, clock }, options) => {
-    const known = await readAcks(table, clock.now());
+  async ({ stored, clock }, options) => {
+    const known = await readAcks(stored, clock.now());
     const chosen = named(
       options.findings,
       known,

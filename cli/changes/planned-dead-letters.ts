@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 1_000;
  * @param options - as those of `receiveDeadLetters`; a confirmed plan has no limit
  */
 export async function receiveForChange(
-  deployment: Pick<Deployment, 'directory' | 'table' | 'queues' | 'clock' | 'terminal'>,
+  deployment: Pick<Deployment, 'directory' | 'table' | 'stored' | 'queues' | 'clock' | 'terminal'>,
   source: DeadLetterSource,
   {
     limit,

@@ -5,17 +5,12 @@ import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.t
 import { consumersOf } from '../../lambdas/runtime/operations/subscribed-events.ts';
 import { markResent } from '../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { RepublishReport } from '../../lambdas/runtime/relay/republish.ts';
-import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import type { InboxHistory } from '../../lambdas/runtime/store/inbox-row.ts';
-import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
-import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
-import { isUnreadable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { invoke } from '../deployment/invoke.ts';
-import { readInbox } from '../deployment/message-reader.ts';
 import { type Place, placeOf, placeText } from '../deployment/place.ts';
 import { unreadableText } from '../deployment/row-text.ts';
 import { eachOf, isNotDue } from '../deployment/rows-reader.ts';
@@ -108,8 +103,7 @@ async function readPublished(
   given: string,
 ): Promise<{ readonly eventId: string; readonly row: OutboxRow }> {
   const eventId = (await wholeEventId(deployment, given)) ?? given;
-  const key = isEventId(eventId) ? outboxKeyOf(eventId) : undefined;
-  const row = readOutboxRow(key && (await deployment.table.get(key, { consistent: true })));
+  const row = await deployment.stored.outbox.byId(eventId, true);
   if (row === undefined) throw expired(deployment, eventId);
   if (isUnreadable(row)) {
     throw new MailroomError(
@@ -171,22 +165,17 @@ interface RepublishEffect {
 }
 
 async function effectsOf(
-  { directory, table, clock }: Deployment,
+  { directory, stored, clock }: Deployment,
   eventId: string,
   row: OutboxRow,
 ): Promise<readonly RepublishEffect[]> {
   const { source, type, envelope } = row;
   const consumers = consumersOf(directory, { source, type, data: () => jsonObject(envelope)?.data });
   return eachOf(consumers, async (consumer: ConsumerEntry): Promise<RepublishEffect> => {
-    const inbox = await readInbox(table, consumer.name, eventId, true);
-    const history = await table.get(inboxHistoryKey(consumer.name), { consistent: true });
+    const inbox = await stored.inbox.byEvent(consumer.name, eventId, true);
+    const history = await stored.inbox.history(consumer.name);
     const state = inboxState(inbox, clock.now()).is;
-    const old = isTooOld(
-      { row: inbox, eventId },
-      consumer,
-      history && asRow<InboxHistory>(history),
-      clock.now(),
-    );
+    const old = isTooOld({ row: inbox, eventId }, consumer, history, clock.now());
     const text = old ? 'rejects it as too old: it may have run before' : EFFECTS[state];
     return { consumer: consumer.name, state, text };
   });

@@ -63,8 +63,8 @@ function untilArgument(text: string): (now: number) => number {
   return text.length <= '17:00:00'.length ? (now) => at(now) + DAY_MS : at;
 }
 
-async function listAcks({ table, clock }: Deployment) {
-  const acks = await readAcks(table, clock.now());
+async function listAcks({ stored, clock }: Deployment) {
+  const acks = await readAcks(stored, clock.now());
   return reportOf({ acks }, acks, (seen) =>
     seen.length === 0
       ? 'Nothing is acknowledged.'

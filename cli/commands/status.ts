@@ -37,7 +37,7 @@ export function statusCommand(io: Io): Command {
         const bus = createBusReader(deployment);
         const read = async (): Promise<Report> => {
           const [report, neighbors] = await Promise.all([status.read(), bus()]);
-          const acks = await readAcks(deployment.table, report.at);
+          const acks = await readAcks(deployment.stored, report.at);
           return printed(
             { ...deployment, acks },
             { report, neighbors },

@@ -29,9 +29,9 @@ export function tailCommand(io: Io): Command {
     )
     .action(
       acting<{ readonly since: number }>(io, async (deployment, { since }) => {
-        const { directory, table, clock, terminal } = deployment;
+        const { directory, table, stored, clock, terminal } = deployment;
         const { shards } = await readSweepState(directory, table);
-        const step = createTail({ directory, table, shards }, clock.now() - since);
+        const step = createTail({ directory, stored, shards }, clock.now() - since);
         if (!terminal.json)
           terminal.say(`Following the outbox of ${directory.mailroom.stack}. Ctrl-C stops.`);
         for (;;) {

@@ -19,14 +19,17 @@ import { type ShellText, shell } from '../terminal/shell.ts';
 import { createTerminal, type Terminal } from '../terminal/terminal.ts';
 import { appStacks } from './app-stacks.ts';
 import { awsResources } from './aws-resources.ts';
-import { bothTables } from './both-tables.ts';
 import { choiceOf, chooseMailroom } from './choose-mailroom.ts';
 import { type Clients, createClients } from './clients.ts';
+import { combinedRows } from './combined-rows.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
+import { dynamoRows } from './dynamo-rows.ts';
+import { guardedTable } from './guarded-table.ts';
 import { databaseUrl, type OpenPostgres, openPostgres } from './postgres-database.ts';
-import { postgresTable } from './postgres-table.ts';
+import { postgresRows } from './postgres-rows.ts';
 import type { Resources } from './resources.ts';
 import { consumerNamed } from './source-consumer.ts';
+import type { StoredRows } from './stored-rows.ts';
 import { type GlobalOptions, localEndpoints, targetOf } from './target.ts';
 
 /** One deployed Mailroom, and the clients that reach its resources. */
@@ -49,7 +52,10 @@ export interface Deployment {
   readonly broken?: readonly BrokenDirectory[];
   /** Reads the claims on its bus. @default there are none */
   readonly claims?: () => Promise<BusDirectory | undefined>;
+  /** Changes the rows of its table. Reports read them through `stored`. */
   readonly table: Table;
+  /** The rows of its table, and those of the database. */
+  readonly stored: StoredRows;
   /** The database that also has rows. Absent: all are in DynamoDB. */
   readonly postgres?: OpenPostgres | undefined;
   readonly queues: Queues;
@@ -99,6 +105,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     const tableName = directory.mailroom.table;
     const resources = awsResources(clients, tableName, clock);
     const table = dynamoTable({ client: clients.dynamo, tableName });
+    const inPostgres = postgres && postgresRows(postgres.whole);
+    const inTable = dynamoRows(table);
     return {
       terminal,
       clients,
@@ -108,7 +116,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       isLocal,
       region,
       directory,
-      table: postgres === undefined ? table : bothTables(postgresTable(postgres.whole), table),
+      table: inPostgres === undefined ? table : guardedTable(table, inPostgres),
+      stored: inPostgres === undefined ? inTable : combinedRows(inPostgres, inTable),
       postgres,
       queues: sqsQueues(clients.sqs),
       resources,

@@ -1,10 +1,10 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
-import { eventIdOf, eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { eventIdInSortKey, eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../lambdas/runtime/store/external-id.ts';
-import { EVENT_PREFIX, failedKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { eachOf, minutesOf, partitionsOf, readPartition, readSweepState } from './rows-reader.ts';
+import { eachOf, minutesOf, readMinutes, readSweepState } from './rows-reader.ts';
+import type { StoredRows } from './stored-rows.ts';
 
 /** The fewest characters of a prefix: of an event id, they name a range of 66 seconds, so at most three minutes are read. */
 export const PREFIX_MIN = 8;
@@ -26,6 +26,7 @@ const READ_MAX = 25;
 export interface PrefixDeps {
   readonly directory: Directory;
   readonly table: Table;
+  readonly stored: StoredRows;
 }
 
 /** An id, or the beginning of one, as it was typed or copied: in any case, and cut with `…` or `...`. */
@@ -70,21 +71,19 @@ function hasTime(prefix: string): boolean {
   return isEventId(prefix + FIRST.slice(prefix.length));
 }
 
-async function idsOf({ directory, table }: PrefixDeps, prefix: string): Promise<string[]> {
+async function idsOf({ directory, table, stored }: PrefixDeps, prefix: string): Promise<string[]> {
   const { shards } = await readSweepState(directory, table);
   const rest = prefix.length;
   const minutes = hasTime(prefix)
     ? minutesOf(eventIdTime(prefix + FIRST.slice(rest)), eventIdTime(prefix + LAST.slice(rest)))
     : [];
-  const outbox = minutes
-    .flatMap((minute) => partitionsOf(minute, shards))
-    .map((pk) => ({ pk, skPrefix: EVENT_PREFIX + prefix }));
-  const pointers = [...directory.consumers, ...(directory.sourceConsumers ?? [])]
-    .flatMap(({ name }) => [rejectedKey(name, prefix), failedKey(name, prefix)])
-    .map(({ PK, SK }) => ({ pk: PK, skPrefix: SK }));
-  const pages = await eachOf([...outbox, ...pointers], (query) =>
-    readPartition(table, { ...query, limit: READ_MAX }, READ_MAX),
+  const choice = { idPrefix: prefix, max: READ_MAX };
+  const outbox = await readMinutes(stored.outbox, { minutes, shards }, choice, ({ SK }) =>
+    eventIdInSortKey(SK),
   );
-  const ids = pages.flatMap(({ items }) => items.map((item) => eventIdOf(item) ?? String(item.SK)));
+  const inboxes = await eachOf([...directory.consumers, ...(directory.sourceConsumers ?? [])], ({ name }) =>
+    stored.inbox.idsFrom(name, prefix, READ_MAX),
+  );
+  const ids = [...outbox.flatMap(({ items }) => items.flatMap((id) => id ?? [])), ...inboxes.flat()];
   return [...new Set(ids.filter((id) => isEventId(id) || isExternalEventId(id)))].sort();
 }

@@ -1,15 +1,8 @@
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
-import type { InboxRow, RejectedPointer } from '../../lambdas/runtime/store/inbox-row.ts';
-import { failedKey, inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
-import {
-  isUnreadable,
-  readFailedHint,
-  readInboxRow,
-  readRejectedPointer,
-  type UnreadableRow,
-} from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
-import { type PartialList, readPartition, withItems } from './rows-reader.ts';
+import type { RejectedPointer } from '../../lambdas/runtime/store/inbox-row.ts';
+import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { PartialList } from './rows-reader.ts';
+import type { StoredRows } from './stored-rows.ts';
 
 /** A message that waits for its next attempt, because it failed or was left unfinished; or one whose row cannot be read. */
 export interface WaitingMessage {
@@ -27,21 +20,18 @@ export interface WaitingMessage {
  * @param now - epoch milliseconds
  */
 export async function readWaiting(
-  table: Table,
+  { inbox }: Pick<StoredRows, 'inbox'>,
   consumer: string,
   max: number,
   now: number,
 ): Promise<PartialList<WaitingMessage>> {
-  const hints = await readPartition(table, { pk: failedKey(consumer, '').PK }, max);
-  const read = hints.items.map((item) => readFailedHint(item));
-  const keyOf = (hint: { readonly SK: string }) => inboxKey(consumer, hint.SK);
-  const found = await withItems(table, read, keyOf, (hint, item): WaitingMessage[] => {
-    const failedAt = isUnreadable(hint) ? undefined : hint.failedAt;
-    const state = inboxState(readInboxRow(item), now);
+  const { items, more } = await inbox.hinted(consumer, max);
+  const found = items.flatMap(({ eventId, failedAt, row }): WaitingMessage[] => {
+    const state = inboxState(row, now);
     const waits = state.is === 'failed' || state.is === 'abandoned' || state.is === 'unreadable';
-    return waits ? [{ eventId: hint.SK, failedAt, state }] : [];
+    return waits ? [{ eventId, failedAt, state }] : [];
   });
-  return { items: found.flat(), more: hints.more };
+  return { items: found, more };
 }
 
 /**
@@ -51,22 +41,13 @@ export async function readWaiting(
  * @param now - epoch milliseconds
  */
 export async function readRejected(
-  table: Table,
+  { deadLetters }: Pick<StoredRows, 'deadLetters'>,
   consumer: string,
   max: number,
   now: number,
 ): Promise<PartialList<RejectedPointer | UnreadableRow>> {
-  const { items, more } = await readPartition(table, { pk: rejectedKey(consumer, '').PK }, max);
-  const isOver = ({ expiresAt }: Item) => typeof expiresAt === 'number' && expiresAt * 1_000 <= now;
-  return { items: items.filter((item) => !isOver(item)).map((item) => readRejectedPointer(item)), more };
-}
-
-/** Reads a consumer's inbox row of an event. @param consistent - the read sees every earlier write */
-export async function readInbox(
-  table: Table,
-  consumer: string,
-  eventId: string,
-  consistent = false,
-): Promise<InboxRow | UnreadableRow | undefined> {
-  return readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent }));
+  const { items, more } = await deadLetters.rejected(consumer, max);
+  const isOver = ({ expiresAt = Number.POSITIVE_INFINITY }: Partial<RejectedPointer>) =>
+    expiresAt * 1_000 <= now;
+  return { items: items.filter((pointer) => !isOver(readable(pointer) ?? {})), more };
 }

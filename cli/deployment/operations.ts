@@ -1,12 +1,7 @@
-import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
-import { operationKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationRow } from '../../lambdas/runtime/store/operation-record.ts';
-import { isUnreadable, readOperation } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Key, Table } from '../../lambdas/runtime/store/table.ts';
-import { eachOf, readPartition } from './rows-reader.ts';
-
-/** The most changes that are read of one month. */
-const CHANGES_MAX = 10_000;
+import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
+import type { Key } from '../../lambdas/runtime/store/table.ts';
+import type { StoredRows } from './stored-rows.ts';
 
 /** A change that an operator made. */
 export type Operation = Omit<OperationRow, keyof Key | 'schema' | 'expiresAt'>;
@@ -22,22 +17,18 @@ export interface Operations {
 }
 
 /** Reads the changes that operators made in a range of time. */
-export async function readOperations(table: Table, since: number, until: number): Promise<Operations> {
-  const months = await eachOf(monthsOf(since, until), (pk) => readPartition(table, { pk }, CHANGES_MAX));
-  const rows = months.flatMap((month) => month.items.map(readOperation));
+export async function readOperations(
+  stored: Pick<StoredRows, 'operations'>,
+  since: number,
+  until: number,
+): Promise<Operations> {
+  const { items: rows, more } = await stored.operations.between({ since, until });
   const items = rows.filter(
     (row): row is OperationRow => !isUnreadable(row) && row.at >= since && row.at <= until,
   );
   return {
     operations: items.sort((a, b) => b.at - a.at),
-    more: months.some((month) => month.more),
+    more,
     unreadable: rows.filter(isUnreadable).length,
   };
-}
-
-/** The partitions of the months that overlap a range of time. */
-function monthsOf(since: number, until: number): string[] {
-  const months = new Set<string>();
-  for (let at = since; at < until; at += DAY_MS) months.add(operationKey(at, '').PK);
-  return [...months.add(operationKey(until, '').PK)];
 }

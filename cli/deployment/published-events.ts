@@ -1,11 +1,11 @@
 import { jsonObject } from '../../lambdas/runtime/base/json.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { StoredEventRow } from '../../lambdas/runtime/operations/outbox-rows.ts';
 import { consumersOf } from '../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/event-id.ts';
-import { EVENT_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { isUnreadable, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { eachOf, type PartialList, partitionsOf, readPartition } from './rows-reader.ts';
+import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { type PartialList, readMinutes } from './rows-reader.ts';
+import type { StoredRows } from './stored-rows.ts';
 
 /** A published event. */
 export interface SampledEvent {
@@ -18,9 +18,9 @@ export interface SampledEvent {
   readonly consumers: readonly string[];
 }
 
-/** The table, and every shard that was ever used. */
+/** The rows, and every shard that was ever used. */
 export interface OutboxReaderDeps {
-  readonly table: Table;
+  readonly stored: Pick<StoredRows, 'outbox' | 'inbox'>;
   readonly shards: readonly number[];
 }
 
@@ -32,22 +32,19 @@ export interface PublishedMinute extends PartialList<SampledEvent> {
 
 /** Reads the published events that were committed in a minute: of the first `max` rows of each shard. */
 export async function publishedIn(
-  { table, shards, directory }: OutboxReaderDeps & { readonly directory: Directory },
+  { stored, shards, directory }: OutboxReaderDeps & { readonly directory: Directory },
   minute: string,
   max: number,
 ): Promise<PublishedMinute> {
-  const limit = Number.isFinite(max) ? max : undefined;
-  const pages = await eachOf(partitionsOf(minute, shards), (pk) =>
-    readPartition(table, { pk, skPrefix: EVENT_PREFIX, limit }, max),
-  );
-  const rows = pages.flatMap(({ items }) => items.flatMap((item) => readOutboxRow(item) ?? []));
-  const items = rows.flatMap((row): SampledEvent[] => {
+  const unreadable: string[] = [];
+  const sampled = (row: StoredEventRow): SampledEvent[] => {
+    if (isUnreadable(row)) unreadable.push(row.SK);
     const eventId = eventIdInSortKey(row.SK);
     if (isUnreadable(row) || row.publishedAt === undefined || eventId === undefined) return [];
     const { source, type, publishedAt } = row;
     const expecting = consumersOf(directory, { source, type, data: () => jsonObject(row.envelope)?.data });
     return [{ eventId, source, type, publishedAt, consumers: expecting.map(({ name }) => name) }];
-  });
-  const unreadable = rows.filter(isUnreadable).map(({ SK }) => SK);
-  return { items, unreadable, more: pages.some(({ more }) => more) };
+  };
+  const [read] = await readMinutes(stored.outbox, { minutes: [minute], shards }, { max }, sampled);
+  return { items: read?.items.flat() ?? [], unreadable, more: read?.more ?? false };
 }

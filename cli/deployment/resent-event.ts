@@ -1,9 +1,8 @@
 import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
-import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
-import { readable, readInboxRow, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { type Operation, readOperations } from './operations.ts';
+import type { StoredRows } from './stored-rows.ts';
 
 /** The command of a resend's record. */
 export const RESEND = 'dlq resend';
@@ -25,28 +24,28 @@ export interface ResentEvent extends Pick<Operation, 'at' | 'by' | 'reason'> {
  * @returns the newest one, if the resend was repeated; `undefined` if the event was not sent by a resend, or its resend was refused
  */
 export async function findResend(
-  table: Table,
+  stored: Pick<StoredRows, 'inbox' | 'operations'>,
   newEventId: string,
   until: number,
 ): Promise<ResentEvent | undefined> {
   if (!isEventId(newEventId)) return undefined;
-  const { operations } = await readOperations(table, eventIdTime(newEventId), until);
+  const { operations } = await readOperations(stored, eventIdTime(newEventId), until);
   const newest = operations.find(
     (operation) => operation.command === RESEND && operation.newEventId === newEventId,
   );
   const { at = 0, by = '', reason = '', source, consumer, eventId: causationId } = newest ?? {};
   if (source === undefined || consumer === undefined || causationId === undefined) return undefined;
   const resent = { source, consumer, causationId, at, by, reason };
-  return (await isRefused(table, resent, newEventId)) ? undefined : resent;
+  return (await isRefused(stored, resent, newEventId)) ? undefined : resent;
 }
 
 /** True if the event was recorded and can never be sent: the event that it would replace was processed, or replaced by another one. */
 async function isRefused(
-  table: Table,
+  { inbox }: Pick<StoredRows, 'inbox'>,
   { consumer, causationId }: Pick<ResentEvent, 'consumer' | 'causationId'>,
   newEventId: string,
 ): Promise<boolean> {
-  const row = readable(readInboxRow(await table.get(inboxKey(consumer, causationId), { consistent: true })));
+  const row = readable(await inbox.byEvent(consumer, causationId, true));
   const isFinal = row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
   return isFinal && replacementOf(row) !== newEventId;
 }

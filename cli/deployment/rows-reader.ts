@@ -1,42 +1,27 @@
 import pMap from 'p-map';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type {
+  EventPage,
+  MinuteChoice,
+  OutboxRows,
+  StoredEventRow,
+} from '../../lambdas/runtime/operations/outbox-rows.ts';
 import { pendingSince } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { sweepStateOf } from '../../lambdas/runtime/relay/sweep-state.ts';
 import { minuteOf } from '../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { outboxPartition } from '../../lambdas/runtime/store/outbox-partition.ts';
-import {
-  GET_EACH_REQUEST_MAX,
-  type Item,
-  type Key,
-  type Query,
-  type Table,
-} from '../../lambdas/runtime/store/table.ts';
+import type { Key, Table } from '../../lambdas/runtime/store/table.ts';
 
 /** Concurrent reads: as many as an SDK client opens connections. */
 const AT_ONCE = 50;
-
-/** Concurrent reads of {@link withItems}: an item may have 400 KB, so that each of them has up to 40 MB in memory. */
-const BATCHES_AT_ONCE = 4;
 
 /** The result of a bounded read. */
 export interface PartialList<T> {
   readonly items: readonly T[];
   /** There is more than was read. */
   readonly more: boolean;
-}
-
-/** Reads up to `max` items of a partition, unchecked. */
-export async function readPartition(table: Table, query: Query, max: number): Promise<PartialList<Item>> {
-  const items: Item[] = [];
-  let cursor: Item | undefined;
-  do {
-    const page = await table.query({ ...query, cursor });
-    items.push(...page.items);
-    cursor = page.cursor;
-  } while (cursor !== undefined && items.length < max);
-  return { items: items.slice(0, max), more: cursor !== undefined || items.length > max };
 }
 
 /** Maps items concurrently and keeps their order. Stops between two items when `signal` is aborted. */
@@ -46,31 +31,6 @@ export async function eachOf<T, R>(
   signal?: AbortSignal,
 ): Promise<R[]> {
   return pMap(items, work, { concurrency: AT_ONCE, ...(signal && { signal }) });
-}
-
-/**
- * Reads the item of each value, 100 by one request and eventually consistent, and maps each value with its item. Keeps their order.
- *
- * @example
- * ```ts
- * const keyOf = (eventId: string) => inboxKey('payments', eventId);
- * const claimed = await withItems(table, eventIds, keyOf, (_eventId, item) => item !== undefined);
- * ```
- */
-export async function withItems<T, R>(
-  table: Pick<Table, 'getEach'>,
-  values: readonly T[],
-  keyOf: (value: T) => Key,
-  map: (value: T, item: Item | undefined) => R,
-): Promise<R[]> {
-  const batches: (readonly T[])[] = [];
-  for (let from = 0; from < values.length; from += GET_EACH_REQUEST_MAX)
-    batches.push(values.slice(from, from + GET_EACH_REQUEST_MAX));
-  const read = async (batch: readonly T[]) => {
-    const items = await table.getEach(batch.map(keyOf));
-    return batch.map((value, index) => map(value, items[index]));
-  };
-  return (await pMap(batches, read, { concurrency: BATCHES_AT_ONCE })).flat();
 }
 
 /** The layout of the outbox as recorded by the sweep. */
@@ -95,8 +55,11 @@ export async function readSweepState({ mailroom }: Directory, table: Table): Pro
 }
 
 /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */
-export async function readSweptAt(directory: Directory, table: Table): Promise<number> {
-  return (await readSweepState(directory, table)).sweptTo ?? table.createdAt();
+export async function readSweptAt(
+  directory: Directory,
+  { table, stored }: { readonly table: Table; readonly stored: { createdAt(): Promise<number> } },
+): Promise<number> {
+  return (await readSweepState(directory, table)).sweptTo ?? stored.createdAt();
 }
 
 /** The partitions of a minute, one for each shard. */
@@ -113,8 +76,52 @@ export function minutesOf(since: number, until: number): string[] {
 }
 
 /** True for the row of a scheduled event before its due time, which is also that of its id. */
-export function isNotDue(row: Item, now: number): boolean {
-  return typeof row.dueAt === 'number' && row.dueAt > now && (pendingSince(row) ?? 0) > now;
+export function isNotDue(
+  { PK, SK, dueAt }: Key & { readonly dueAt?: number | undefined },
+  now: number,
+): boolean {
+  return dueAt !== undefined && dueAt > now && (pendingSince({ PK, SK }) ?? 0) > now;
+}
+
+/** The rows of minutes to read: every row, or at most `max` of each shard of a minute. */
+type MinutesChoice = Omit<MinuteChoice, 'pageSize'> & {
+  readonly max?: number | undefined;
+  /** Stops between two partitions when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+};
+
+/**
+ * Reads the events of minutes, and maps one row at a time.
+ *
+ * @returns a list for each minute
+ */
+export async function readMinutes<T>(
+  outbox: Pick<OutboxRows, 'inMinute'>,
+  { minutes, shards }: { readonly minutes: readonly string[]; readonly shards: readonly number[] },
+  { max = Number.POSITIVE_INFINITY, signal, ...choice }: MinutesChoice,
+  map: (event: StoredEventRow) => T,
+): Promise<PartialList<T>[]> {
+  const pageSize = Number.isFinite(max) ? max : undefined;
+  const parts = minutes.flatMap((minute) => shards.map((shard) => ({ minute, shard })));
+  const found = await eachOf(
+    parts,
+    ({ minute, shard }) => upTo(outbox.inMinute(minute, shard, { ...choice, pageSize }, map), max),
+    signal,
+  );
+  return minutes.map((_minute, index) => {
+    const lists = found.slice(index * shards.length, (index + 1) * shards.length);
+    return { items: lists.flatMap(({ items }) => items), more: lists.some(({ more }) => more) };
+  });
+}
+
+/** Reads pages until there are enough items. */
+async function upTo<T>(pages: AsyncIterable<EventPage<T>>, max: number): Promise<PartialList<T>> {
+  const items: T[] = [];
+  for await (const page of pages) {
+    items.push(...page.items);
+    if (items.length >= max) return { items: items.slice(0, max), more: page.more || items.length > max };
+  }
+  return { items, more: false };
 }
 
 /** Reads the value of a key once and caches it. */

@@ -20,6 +20,7 @@ import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';
 import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../support/captured-io.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../support/runtime-rig.ts';
+import { withStored } from '../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { wired } from '../unit/cli/support/resources-in-memory.ts';
 import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
@@ -90,7 +91,9 @@ describe('an outbox row whose JSON is 50,000 levels deep', () => {
     const signal = new AbortController().signal;
     const search = { directory, table: mailroom.table, signal, onProgress: () => {} };
     const until = mailroom.clock.now();
-    expect(await searchEvents(search, 'thing-1', { since: until - HOUR_MS, until })).toEqual([other]);
+    expect(await searchEvents(withStored(search), 'thing-1', { since: until - HOUR_MS, until })).toEqual([
+      other,
+    ]);
   });
 });
 
@@ -104,7 +107,7 @@ test('a dead letter whose body is 50,000 levels deep is listed like one that is 
     attributes: {},
   });
   const place = rejectedBy(worker);
-  const { deadLetters } = await receiveDeadLetters({ ...mailroom, directory }, place, {
+  const { deadLetters } = await receiveDeadLetters(withStored({ ...mailroom, directory }), place, {
     limit: 10,
     hideS: 0,
   });
@@ -204,7 +207,9 @@ describe('a PENDING row that cannot be read', () => {
     await runThrough(clock, sweep(clock.now() + 60_000));
     expect(telemetry.durations('OldestPendingAge').at(-1)).toBeGreaterThanOrEqual(HOUR_MS);
     const now = clock.now();
-    const report = await readStatus({ directory, region: 'eu-west-1', table, queues, wiring: wired, now });
+    const report = await readStatus(
+      withStored({ directory, region: 'eu-west-1', table, queues, wiring: wired, now }),
+    );
     expect(report.outbox).toMatchObject({ pending: 1, unreadable: 1 });
     expect(report.outbox.oldestPendingMs).toBeGreaterThanOrEqual(now - writtenAt);
     expect(report.ok).toBe(false);

@@ -24,6 +24,7 @@ import {
 } from '../../lambdas/runtime/operations/directory.ts';
 import { type DirectoryReading, readDirectories } from '../../lambdas/runtime/operations/directory-reader.ts';
 import { runs } from '../property/support/runs.ts';
+import { withStored } from '../support/with-stored.ts';
 import { mailroomInMemory, directory as own, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { resourcesInMemory } from '../unit/cli/support/resources-in-memory.ts';
 import { commit, fine } from '../unit/cli/support/why-rig.ts';
@@ -237,7 +238,10 @@ async function expectFinding(
     );
   }
 
-  const trace = await readTrace({ ...deps, claims: async () => claims }, [eventId]);
+  const trace = await readTrace(
+    withStored({ ...deps, neighbors: deps.neighbors.map(withStored), claims: async () => claims }),
+    [eventId],
+  );
   const context = {
     now: clock.now(),
     commandLine: (line: string) => line,

@@ -1,4 +1,5 @@
 import { queueRedriver, type RedriveProgress } from '../../cli/changes/redrive/redrive-steps.ts';
+import { dynamoRows } from '../../cli/deployment/dynamo-rows.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { type JudgedDeadLetter, judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
 import { readStanding } from '../../cli/reports/dead-letters/standing.ts';
@@ -11,6 +12,7 @@ import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
+import { withStored } from '../support/with-stored.ts';
 import { deskOf, rejectedRows } from './operator-desk.ts';
 import { Numbered, numbered } from './order-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
@@ -161,15 +163,15 @@ async function redrive(command: Command, operator: Actor): Promise<void> {
     const deadLetter: DeadLetter = {
       ...{ id: 'm', eventId, type: undefined, sentAt: 0, expiresAt: undefined },
       ...{ fingerprint: undefined, lastError: undefined, received: message },
-      ...(await readStanding(desk.table, 'worker', eventId)),
+      ...(await readStanding(dynamoRows(desk.table), 'worker', eventId)),
     };
     const check = async () => [{ ok: true, eventId, type: Numbered.type } as const];
     const deps = { table: desk.table, check, now: now() };
-    const [plain] = await judgeDeadLetters(deps, source, [deadLetter]);
+    const [plain] = await judgeDeadLetters(withStored(deps), source, [deadLetter]);
     const judged = plain && (tamper.judged?.(plain) ?? plain);
     if (judged?.verdict === 'handled') await queues.remove(source.url, message);
     if (judged?.verdict !== 'runs') return;
-    const redriver = queueRedriver({ ...desk, queues }, source);
+    const redriver = queueRedriver(withStored({ ...desk, queues }), source);
     await redriver.resend(judged);
     for (let look = 0; look < LOOKS; look += 1) {
       const progress = await redriver.look(judged);

@@ -1,5 +1,4 @@
 import { sendInPlace } from '../../cli/changes/resend/send-in-place.ts';
-import { readInbox } from '../../cli/deployment/message-reader.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { discardMessage } from '../../lambdas/runtime/operations/message-operations.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -60,7 +59,7 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
     tamper: {
       send: async (deps, replacement, note) => {
         const { consumer, eventId } = replacement;
-        const row = await readInbox(deps.table, consumer.name, eventId, true);
+        const row = await deps.stored.inbox.byEvent(consumer.name, eventId, true);
         await sendInPlace(deps, { ...replacement, row }, note);
       },
     },

@@ -6,6 +6,7 @@ import {
   type ReplacementDeps,
   sendInPlace,
 } from '../../cli/changes/resend/send-in-place.ts';
+import { dynamoRows } from '../../cli/deployment/dynamo-rows.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';
 import { readStanding, settled } from '../../cli/reports/dead-letters/standing.ts';
@@ -18,6 +19,7 @@ import type { Actor } from '../../testing/explorer/actor.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
+import { withStored } from '../support/with-stored.ts';
 import { deskOf, rejectedRows } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
@@ -177,7 +179,7 @@ async function received(
     fingerprint: undefined,
     lastError: undefined,
   };
-  const standing = await readStanding(desk.table, 'worker', eventId);
+  const standing = await readStanding(dynamoRows(desk.table), 'worker', eventId);
   return { id: 'm', eventId, ...unknown, received: message, ...standing };
 }
 
@@ -206,7 +208,7 @@ async function discardLetter(command: Command, operator: Actor): Promise<void> {
   await operator.invoke(60_000, async () => {
     const letter = await received(command, desk);
     const seen = tamper.receive?.(letter) ?? letter;
-    await discardOne({ ...desk, queues }, sourceIn(world), seen, { ...NOTE, reason });
+    await discardOne(withStored({ ...desk, queues }), sourceIn(world), seen, { ...NOTE, reason });
   });
 }
 
@@ -226,10 +228,11 @@ async function redrive(command: Command, operator: Actor): Promise<void> {
     const letter = await received(command, desk);
     const check = async () => [{ ok: true, eventId, type: 'ThingHappened' } as const];
     const deps = { table: desk.table, check, now: now() };
-    const [judged] = await judgeDeadLetters(deps, source, [tamper.receive?.(letter) ?? letter]);
-    if (judged?.verdict === 'runs') await queueRedriver({ ...desk, queues }, source).resend(judged);
+    const [judged] = await judgeDeadLetters(withStored(deps), source, [tamper.receive?.(letter) ?? letter]);
+    if (judged?.verdict === 'runs')
+      await queueRedriver(withStored({ ...desk, queues }), source).resend(judged);
     if (judged?.verdict !== 'handled') return;
-    const actual = await readStanding(memory, 'worker', eventId);
+    const actual = await readStanding(dynamoRows(memory), 'worker', eventId);
     if (settled(actual, now()) !== 'handled')
       world.violate('A dead letter is deleted before one of its events was received');
     await queues.remove(source.url, { receiptHandle: 'r' } as never);
@@ -257,13 +260,14 @@ async function resend(command: Command, operator: Actor, n: number): Promise<voi
     const plan = planOf(letter, n, now);
     if (plan === undefined) return;
     const { replaced, newEventId } = plan;
-    if (settled(await readStanding(desk.table, 'worker', newEventId), now()) !== undefined) return;
+    if (settled(await readStanding(dynamoRows(desk.table), 'worker', newEventId), now()) !== undefined)
+      return;
     const { eventId, row } = replaced.at(-1) ?? replaced[0];
     const body = JSON.stringify({ ...event, detail: { ...event.detail, eventId: newEventId, data: { n } } });
     const consumer = { name: 'worker', queue: 'queue', inboxRetentionDays: config.inboxRetentionDays };
     const queues = sendingTo(world, operator, 'send the new event');
     await (tamper.send ?? sendInPlace)(
-      { ...desk, queues },
+      withStored({ ...desk, queues }),
       { consumer, eventId, row, newEventId, body },
       NOTE,
     );

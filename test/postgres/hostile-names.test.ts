@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type OpenPostgres, openPostgres } from '../../cli/deployment/postgres-database.ts';
-import { postgresTable } from '../../cli/deployment/postgres-table.ts';
+import { postgresRows } from '../../cli/deployment/postgres-rows.ts';
 import { runMailroom } from '../../cli/program.ts';
 import { runChecks } from '../../cli/reports/checks/check.ts';
 import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
@@ -14,8 +14,7 @@ import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-ou
 import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
 import { MIGRATIONS } from '../../lambdas/runtime/postgres/schema.ts';
 import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
-import { outboxKeyOf, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../lambdas/runtime/store/keys.ts';
+import { eventIdTime, minuteOf, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { memoryBus } from '../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { logOf } from '../brokers/servers/broker-files.ts';
@@ -134,22 +133,31 @@ test('the outbox, the relay, its care and the commands of an operator call none 
   const { rows } = await pool.query('SELECT event_id FROM mailroom.event');
   expect(rows).toHaveLength(3);
 
-  const table = postgresTable(open.database);
+  const { outbox: events, inbox, deadLetters, operations, createdAt } = postgresRows(open.database);
   const [id = ''] = made.map(({ eventId }) => eventId);
-  expect((await table.getEach([outboxKeyOf(id), inboxKey('worker', id)]))[0]).toMatchObject({
-    status: 'DEAD',
-  });
-  await table.createdAt();
-  for (const pk of [
-    outboxKeyOf(id).PK,
-    'DEAD#00',
-    'SWEEP#00',
-    'REJECTED#worker',
-    'FAILED#worker',
-    'OPERATIONS#2026-11',
-  ])
-    await table.query({ pk, where: { status: 'PENDING' }, containing: { envelope: 'x' } });
-  await table.getEach([{ PK: 'INBOX#worker#HISTORY', SK: 'HISTORY' }]);
+  const now = Date.now();
+  expect(await events.byId(id)).toMatchObject({ status: 'DEAD' });
+  const statuses = await events.byIds([id], (_id, event) => event && 'status' in event && event.status);
+  expect(statuses).toEqual(['DEAD']);
+  const pages = events.inMinute(
+    minuteOf(eventIdTime(id)),
+    0,
+    { type: 'Placed', containing: id },
+    ({ SK }) => SK,
+  );
+  for await (const { items } of pages) expect(items).toEqual([`EVENT#${id}`]);
+  expect(await events.pending({ shards: [0], sweptAt: now }, now)).toMatchObject({ more: false });
+  expect(await inbox.byEvent('worker', id)).toBeUndefined();
+  expect(await inbox.byEvents([{ consumer: 'worker', eventId: id }], (_key, row) => row)).toEqual([
+    undefined,
+  ]);
+  expect(await inbox.hinted('idle', 5)).toEqual({ items: [], more: false });
+  expect(await inbox.idsFrom('idle', id.slice(0, 8), 5)).toEqual([]);
+  expect(await inbox.history('idle')).toBeUndefined();
+  expect((await deadLetters.dead([0], 5)).items).toMatchObject([{ SK: id }]);
+  expect(await deadLetters.rejected('idle', 5)).toEqual({ items: [], more: false });
+  expect(await operations.between({ since: 0, until: now })).toEqual({ items: [], more: false });
+  expect(await createdAt()).toBeLessThanOrEqual(now);
   const { io, written } = capturedIo();
   await runMailroom(
     ['postgres', 'requeue', '--reason', 'the bus is back', '--database', server.url, '--json'],

@@ -1,20 +1,22 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { planSending, send, shownSending } from '../../cli/changes/repair/audit-repair.ts';
-import { bothTables } from '../../cli/deployment/both-tables.ts';
+import { combinedRows } from '../../cli/deployment/combined-rows.ts';
+import { dynamoRows } from '../../cli/deployment/dynamo-rows.ts';
+import { guardedTable } from '../../cli/deployment/guarded-table.ts';
 import { type OpenPostgres, openPostgres } from '../../cli/deployment/postgres-database.ts';
-import { postgresTable } from '../../cli/deployment/postgres-table.ts';
+import { postgresRows } from '../../cli/deployment/postgres-rows.ts';
 import { runMailroom } from '../../cli/program.ts';
 import { runChecks } from '../../cli/reports/checks/check.ts';
 import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
-import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { mintEventId, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
-import { type Item, pagesOf } from '../../lambdas/runtime/store/table.ts';
+import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { mailroomInMemory } from '../unit/cli/support/mailroom-in-memory.ts';
 import { runInMemory } from '../unit/cli/support/run-in-memory.ts';
@@ -48,8 +50,10 @@ async function mailroom(...items: readonly Item[]) {
   const clock = { ...made.clock, now: () => Date.now() };
   const swept = { ...SWEEP_STATE_KEY, schema: SCHEMA, shards: 1, sweptTo: Date.now() };
   for (const Item of [swept, ...items]) await made.table.write({ Put: { Item } });
-  const table = bothTables(postgresTable(postgres.database), made.table);
-  return { ...made, clock, table, dynamo: made.memory, postgres };
+  const inPostgres = postgresRows(postgres.database);
+  const table = guardedTable(made.table, inPostgres);
+  const stored = combinedRows(inPostgres, dynamoRows(made.table));
+  return { ...made, clock, table, stored, dynamo: made.memory, postgres };
 }
 
 /** The row of a message in the inbox in DynamoDB. */
@@ -208,13 +212,20 @@ test('a page has the rows of both storages in their order, and goes on where the
   const ids: string[] = [];
   for (let n = 0; n < 6; n += 1) ids.push(n % 2 === 0 ? await storedEvent(at) : mintEventId(at, 1));
   const rows = ids.filter((_id, n) => n % 2 === 1).map((eventId) => ({ ...outboxKeyOf(eventId), eventId }));
-  const { table } = await mailroom(...rows);
-  const pk = rows[0]?.PK ?? '';
-  for (const limit of [1, 2, 5, undefined]) {
-    const found: unknown[] = [];
-    for await (const { items } of pagesOf(table, { pk, skPrefix: 'EVENT#', limit }))
-      found.push(...items.map(({ SK }) => SK));
+  const { stored } = await mailroom(...rows);
+  for (const pageSize of [1, 2, 5, undefined]) {
+    const found: string[] = [];
+    const shards = [0, 1].map((shard) =>
+      stored.outbox.inMinute(minuteOf(at), shard, { pageSize }, ({ SK }) => SK),
+    );
+    let last: boolean | undefined;
+    for await (const { items, more } of shards[0] ?? []) {
+      found.push(...items);
+      last = more;
+    }
     expect(found).toEqual(ids.toSorted().map((id) => `EVENT#${id}`));
+    expect(last).toBe(false);
+    for await (const { items } of shards[1] ?? []) expect(items).toEqual([]);
   }
 });
 

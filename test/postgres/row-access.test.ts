@@ -1,7 +1,7 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openPostgres } from '../../cli/deployment/postgres-database.ts';
-import { postgresTable } from '../../cli/deployment/postgres-table.ts';
+import { postgresRows } from '../../cli/deployment/postgres-rows.ts';
 import { runMailroom } from '../../cli/program.ts';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
@@ -392,7 +392,7 @@ test('a relay and a report fail for a login that was granted their role by hand,
     const open = await openPostgres(`postgresql://${name}@127.0.0.1:${rig.server.port}/postgres`);
     for (const read of [
       () => open.read('SELECT event_id FROM mailroom.pending'),
-      () => postgresTable(open.whole).query({ pk: 'DEAD#00' }),
+      () => postgresRows(open.whole).deadLetters.dead([0], 1),
     ])
       await expect(read()).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
     await open.end();

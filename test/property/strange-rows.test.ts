@@ -17,6 +17,7 @@ import { isEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts'
 import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { readInboxRow, readOutboxRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
+import { withStored } from '../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { wired } from '../unit/cli/support/resources-in-memory.ts';
 import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
@@ -193,18 +194,26 @@ it('status, lists and searches never fail', async () => {
       const { mailroom, eventId } = await stored(contents);
       const { table, queues, clock } = mailroom;
       const now = clock.now();
-      const report = await readStatus({ directory, region: 'eu-west-1', table, queues, wiring: wired, now });
+      const report = await readStatus(
+        withStored({ directory, region: 'eu-west-1', table, queues, wiring: wired, now }),
+      );
       expect(
         statusText(report, { commandLine: (command) => command, awsLine: (command) => command }),
       ).not.toBe('');
-      const messages = await messagesOf({ directory, table, queues, clock }, worker, { limit: 10 });
-      for (const { at } of messages.items) expect(at === null || isTime(at)).toBe(true);
-      await receiveDeadLetters({ directory, table, queues, clock }, deadLetterSource(directory, 'dead'), {
+      const messages = await messagesOf(withStored({ directory, table, queues, clock }), worker, {
         limit: 10,
-        hideS: 0,
       });
+      for (const { at } of messages.items) expect(at === null || isTime(at)).toBe(true);
+      await receiveDeadLetters(
+        withStored({ directory, table, queues, clock }),
+        deadLetterSource(directory, 'dead'),
+        {
+          limit: 10,
+          hideS: 0,
+        },
+      );
       const search = { directory, table, signal: new AbortController().signal, onProgress: () => {} };
-      const found = await searchEvents(search, eventId, { since: now - HOUR_MS, until: now });
+      const found = await searchEvents(withStored(search), eventId, { since: now - HOUR_MS, until: now });
       expect(found.every(isEventId)).toBe(true);
     }),
     runs(60),

@@ -8,12 +8,11 @@ import type { ConsumerEntry } from '../../../lambdas/runtime/operations/director
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { discardDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
-import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
-import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { unknownReadingText } from '../../deployment/deployed-reading.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
 import { placeOfLetter } from '../../reports/dead-letters/redrive-order.ts';
 import {
@@ -29,6 +28,7 @@ import { endingOf, type FinalRow } from '../message-ending.ts';
 
 /** Dependencies of {@link discardOne}. */
 export interface DiscardDeps extends OperationDeps {
+  readonly stored: StoredRows;
   readonly queues: Pick<Queues, 'remove'>;
   /** Has the consumer's function run its `rejected` function. @default the message is discarded without it */
   readonly reject?:
@@ -129,7 +129,7 @@ function outOfOrder(missing: number): Discarded {
 
 async function decideDead(deps: DiscardDeps, eventId: string, note: Note): Promise<DiscardOutcome> {
   if (await discardDead(deps, eventId, note)) return 'discarded';
-  const row = readOutboxRow(await deps.table.get(outboxKeyOf(eventId), { consistent: true }));
+  const row = await deps.stored.outbox.byId(eventId, true);
   if (row !== undefined && isUnreadable(row)) return 'unreadable';
   return row?.status === 'DISCARDED' ? 'discarded' : 'handled';
 }
@@ -160,7 +160,7 @@ async function decide(
   if (status === 'unreadable' || status === 'effects-unchecked' || status === 'row-deleted')
     return { outcome: status };
   // A resend may have come first: then its event is the one that would be lost.
-  const standing = await readStanding(deps.table, consumer.name, deadLetter);
+  const standing = await readStanding(deps.stored, consumer.name, deadLetter);
   if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };
   const isOver = isHandled(standing) || supersededBy(standing) !== undefined;
   if (status === 'received') return { outcome: isOver ? 'handled' : 'unreadable' };
@@ -214,7 +214,7 @@ export function stays(outcome: DiscardOutcome): boolean {
  * @param done - dead letters whose events are processed or discarded
  */
 export async function settleUnreadable(
-  deps: OperationDeps,
+  deps: Omit<DiscardDeps, 'queues'>,
   source: DeadLetterSource,
   done: readonly DeadLetter[],
   { by, reason }: Note,
@@ -226,7 +226,7 @@ export async function settleUnreadable(
     // Without a row there is nothing to settle, and a discard would create one.
     if (
       eventId === undefined ||
-      readable(await readInbox(deps.table, name, unread, true))?.status !== 'REJECTED'
+      readable(await deps.stored.inbox.byEvent(name, unread, true))?.status !== 'REJECTED'
     )
       return;
     await discardMessage(deps, {

@@ -2,10 +2,11 @@ import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { markResent, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { SweepRange, SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
-import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
 import { streamRange } from '../../reports/dead-letters/redrive-plan.ts';
 import {
@@ -179,6 +180,7 @@ async function waitForStep(
 
 /** Dependencies of the redrivers. */
 export interface RedriverDeps extends OperationDeps {
+  readonly stored: StoredRows;
   readonly queues: Queues;
   readonly sweep: (range: SweepRange) => Promise<SweepRangeReport>;
 }
@@ -212,11 +214,11 @@ export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: N
  *                 └ its number may be passed over here ┘      └ superseded: the dead letter stays
  */
 export function queueRedriver(
-  deps: Pick<RedriverDeps, 'table' | 'clock' | 'queues'>,
+  deps: Pick<RedriverDeps, 'table' | 'stored' | 'clock' | 'queues'>,
   { url, consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
 ): Redriver {
-  const { table, queues } = deps;
-  const standingOf = (deadLetter: DeadLetter) => readStanding(table, consumer.name, deadLetter);
+  const { stored, queues } = deps;
+  const standingOf = (deadLetter: DeadLetter) => readStanding(stored, consumer.name, deadLetter);
   return {
     resend: async (deadLetter) => {
       const { eventId, row, received, isOrdered = false } = deadLetter;
@@ -255,13 +257,13 @@ function progressOf(before: DeadLetter['row'], standing: MessageStanding): Redri
 }
 
 /** Makes DEAD events PENDING again; the next sweep publishes them. */
-function deadRedriver(deps: OperationDeps, note: Note): Redriver {
+function deadRedriver(deps: RedriverDeps, note: Note): Redriver {
   return {
     resend: async ({ id }) => {
       await requeueDead(deps, id, note);
     },
     look: async (deadLetter) => {
-      const row = readOutboxRow(await deps.table.get(outboxKeyOf(deadLetter.id), { consistent: true }));
+      const row = await deps.stored.outbox.byId(deadLetter.id, true);
       if (row === undefined) return HANDLED;
       if (isUnreadable(row)) return WAITING;
       const { status, fingerprint = 'unknown' } = row;

@@ -119,7 +119,7 @@ async function planOf(
   { ids, cause, apply, limit = REDRIVE_MAX }: RedriveOptions,
   planned: PlannedVerdicts | undefined,
 ): Promise<RedrivePlan> {
-  const { table, queues, clock, clients } = deployment;
+  const { table, stored, queues, clock, clients } = deployment;
   const place = await placeOf(deployment);
   const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
   const received = await receiveForChange(deployment, source, { limit, hideS, planned });
@@ -128,6 +128,7 @@ async function planOf(
     const judged = await judgeDeadLetters(
       {
         table,
+        stored,
         check: (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies),
         now: clock.now(),
         orders: orderReader({ ...deployment, now: clock.now() }),

@@ -9,7 +9,15 @@ import type { PlannedVerdicts } from '../../terminal/change.ts';
 /** The parts of a deployment that a repair needs. */
 export type RepairedDeployment = Pick<
   Deployment,
-  'table' | 'clock' | 'clockIsTrusted' | 'queues' | 'directory' | 'region' | 'operator' | 'postgres'
+  | 'table'
+  | 'stored'
+  | 'clock'
+  | 'clockIsTrusted'
+  | 'queues'
+  | 'directory'
+  | 'region'
+  | 'operator'
+  | 'postgres'
 >;
 
 /** The events that a repair sends, and those that it does not. */

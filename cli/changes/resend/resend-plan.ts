@@ -7,7 +7,6 @@ import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-ev
 import { eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
 import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
 import { type JudgedDeadLetter, judgeDeadLetters } from '../../reports/dead-letters/redrive-plan.ts';
@@ -97,7 +96,7 @@ export async function planResend(
   wanted: NewData,
 ): Promise<ResendPlan> {
   const { data } = wanted;
-  const { table, clients, queues, clock } = deployment;
+  const { table, stored, clients, queues, clock } = deployment;
   const { consumer } = source;
   const { bus, envelope } = readableEvent(deadLetter);
   const { replaced, newEventId } = replacementBy(deployment, consumer.name, deadLetter, wanted);
@@ -124,12 +123,12 @@ export async function planResend(
     fingerprint: undefined,
     lastError: undefined,
     received: { messageId: newEventId, receiptHandle: '', body, sentAt: clock.now(), attributes: {} },
-    row: await readInbox(table, consumer.name, newEventId, true),
+    row: await stored.inbox.byEvent(consumer.name, newEventId, true),
     replacements: undefined,
     isRowDeleted: undefined,
   };
   const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(clients.lambda, of, bodies);
-  const [verdict] = await judgeDeadLetters({ table, check, now: clock.now() }, source, [message]);
+  const [verdict] = await judgeDeadLetters({ table, stored, check, now: clock.now() }, source, [message]);
   if (verdict?.verdict === 'runs') await refusePassedOver(table, consumer, deadLetter);
   const judged = {
     ...message,

@@ -7,18 +7,18 @@ import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-ev
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import {
   type Note,
   type OperationDeps,
   recordOperation,
 } from '../../../lambdas/runtime/store/operation-record.ts';
-import { readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
 import { typedId } from '../../deployment/event-prefix.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { findResend, RESEND, replacementOf } from '../../deployment/resent-event.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { findOne } from '../../reports/dead-letters/choice.ts';
 import type { DeadLetter } from '../../reports/dead-letters/dead-letters.ts';
 import {
@@ -57,6 +57,7 @@ export interface Replacement {
 
 /** Dependencies of {@link sendInPlace}. */
 export interface ReplacementDeps extends OperationDeps {
+  readonly stored: StoredRows;
   readonly clock: Clock;
   readonly queues: Pick<Queues, 'send'>;
 }
@@ -92,7 +93,7 @@ export async function sendAndWait(
   const look = async (deadLetter: DeadLetter): Promise<RedriveProgress> => {
     const progress = await redriver.look(deadLetter);
     if (progress.state === 'done' || progress.state === 'handled') {
-      const row = readable(await readInbox(deployment.table, consumer.name, judged.eventId, true));
+      const row = readable(await deployment.stored.inbox.byEvent(consumer.name, judged.eventId, true));
       if (row?.status === 'PROCESSED') return { state: 'done' };
     } else if (progress.state !== 'superseded') return progress;
     return { state: 'back', fingerprint: NEVER_RAN, sameCause: false, neverRan: true };
@@ -144,7 +145,7 @@ async function takeOver(
     effectsChecked: true, // below
     replacedBy: newEventId,
   });
-  const row = await readInbox(deps.table, consumer.name, eventId, true);
+  const row = await deps.stored.inbox.byEvent(consumer.name, eventId, true);
   const named = replacementOf(row);
   if (named === undefined)
     throw cannot(`Event ${eventId} is ${status} at ${consumer.name} since the plan. Nothing was sent.`);
@@ -183,8 +184,7 @@ export async function findToResend(
   } catch (error) {
     const eventId = typedId(given);
     if (errorCode(error) !== 'NO_SUCH_DEAD_LETTER' || !isEventId(eventId) || stepsMax === 0) throw error;
-    const { table, clock } = deployment;
-    const resent = await findResend(table, eventId, clock.now());
+    const resent = await findResend(deployment.stored, eventId, deployment.clock.now());
     if (resent?.consumer === source.consumer.name)
       return findToResend(deployment, source, resent.causationId, stepsMax - 1);
     const stored = await interrupted(deployment, source, eventId);
@@ -195,13 +195,13 @@ export async function findToResend(
 
 /** The event of a resend to be completed, as if its dead letter had been received; `undefined` if no resend of it was interrupted. */
 async function interrupted(
-  { table, clock }: Pick<Deployment, 'table' | 'clock'>,
+  { stored, clock }: Pick<Deployment, 'stored' | 'clock'>,
   { consumer }: ConsumerDeadLetters,
   eventId: string,
 ): Promise<DeadLetter | undefined> {
-  const standing = await readStanding(table, consumer.name, eventId);
+  const standing = await readStanding(stored, consumer.name, eventId);
   if (settled(standing, clock.now()) !== 'unsent') return undefined;
-  const event = readable(readOutboxRow(await table.get(outboxKeyOf(eventId), { consistent: true })));
+  const event = readable(await stored.outbox.byId(eventId, true));
   if (event === undefined)
     throw cannot(
       `Event ${eventId} was replaced by ${unsentReplacement(standing)}, which ${consumer.name} has not received, and neither its dead letter nor its ` +

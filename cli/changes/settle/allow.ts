@@ -7,7 +7,6 @@ import type { PlaceInOrder } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { placeOf } from '../../deployment/place.ts';
 import { withInbox } from '../../deployment/source-consumer.ts';
 import { placed, placeOfMessage } from '../../reports/order/place-of-message.ts';
@@ -39,7 +38,7 @@ export const allow: OperatorChange<
     const decision = await withWholeId(deployment, given);
     const { consumer, eventId } = decision;
     const entry = withInbox(deployment, consumer);
-    const row = await readInbox(deployment.table, consumer, eventId, true);
+    const row = await deployment.stored.inbox.byEvent(consumer, eventId, true);
     // Refused changes are not recorded.
     const known = readable(row);
     if (known?.status !== 'REJECTED' || known.reason !== TOO_OLD) throw notTooOld(decision, row);

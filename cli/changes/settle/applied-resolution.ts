@@ -11,7 +11,6 @@ import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectsUnchecked, effectText } from '../../deployment/effects.ts';
 import { settleByConsumer } from '../../deployment/invoke.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { isStrict, placed } from '../../reports/order/place-of-message.ts';
 import { causeOf, fixText, type ManualFix } from './fix-file.ts';
 import { ended, type MadeDecision, type MessageResult, nameOf, record } from './message-decision.ts';
@@ -78,7 +77,7 @@ const ALREADY_SETTLED = 'ALREADY_SETTLED';
 
 /** Reports a fix whose message is final. Its function has told whether it was committed, now or by an earlier run of this command. */
 async function fixResult(
-  { table }: Deployment,
+  { stored }: Deployment,
   made: MadeDecision,
   fix: ManualFix,
   committed: boolean,
@@ -89,7 +88,7 @@ async function fixResult(
       committed,
       text: `${nameOf(made)} is resolved. It committed ${fixText(fix)}.`,
     };
-  const row = readable(await readInbox(table, made.consumer, made.eventId, true));
+  const row = readable(await stored.inbox.byEvent(made.consumer, made.eventId, true));
   const isOver = row?.status === 'PROCESSED' || row?.status === 'DISCARDED';
   const { status, text } = isOver
     ? ended(made, row)

@@ -3,11 +3,11 @@ import { type InboxState, inboxState, isFinal } from '../../../lambdas/runtime/i
 import type { StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry, SourceConsumer } from '../../../lambdas/runtime/operations/directory.ts';
 import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-consumers.ts';
-import { isEventId, isUnreadableId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isUnreadableId } from '../../../lambdas/runtime/store/event-id.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { readDeployed, unknownReadingText } from '../../deployment/deployed-reading.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { openEffects } from '../../deployment/effects.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { isNotDue } from '../../deployment/rows-reader.ts';
 import { withInbox } from '../../deployment/source-consumer.ts';
 import { readStanding } from '../../reports/dead-letters/standing.ts';
@@ -43,12 +43,12 @@ export interface Resolution {
 /** Reads a message. @throws if it cannot be resolved, whatever its effects */
 export async function readResolution(deployment: Deployment, decision: MessageDecision): Promise<Resolution> {
   const { consumer, eventId, force = false, readCommit } = decision;
-  const { table, clock, directory } = deployment;
+  const { stored, clock, directory } = deployment;
   // The function of a consumer commits a fix.
   const entry = readCommit === undefined ? withInbox(deployment, consumer) : deployment.consumer(consumer);
   const fix = readCommit && readFix(await readCommit(), entry.service);
   if (fix !== undefined && !isSourceConsumer(entry)) refuseOtherKeys(fix, entry, directory.mailroom.table);
-  const { row, isRowDeleted = false } = await readStanding(table, consumer, eventId);
+  const { row, isRowDeleted = false } = await readStanding(stored, consumer, eventId);
   const state = inboxState(row, clock.now());
   const anywhere: FoundPlace = isSourceConsumer(entry)
     ? { place: placeOfMessage(entry, { eventId, row }) }
@@ -75,7 +75,7 @@ export async function readResolution(deployment: Deployment, decision: MessageDe
  * @throws `MESSAGE_READABLE` if it can, and the event is not done: functions that have started do not look for the row of the body
  */
 async function isReadingUnknown(
-  { clients, clock, commandLine, table, consumer: entryOf }: Deployment,
+  { clients, clock, commandLine, stored, consumer: entryOf }: Deployment,
   decision: MessageDecision,
   { body }: FoundPlace,
 ): Promise<boolean> {
@@ -86,7 +86,7 @@ async function isReadingUnknown(
   if (reading === 'unread' || reading === 'unknown') return reading === 'unknown';
   const { eventId } = reading;
   // What is done under the event's own id never runs again: only this row is left.
-  if (isFinal(inboxState(await readInbox(table, consumer, eventId, true), clock.now()))) return false;
+  if (isFinal(inboxState(await stored.inbox.byEvent(consumer, eventId, true), clock.now()))) return false;
   const fixWords = commit === undefined ? [] : ['--commit', commit];
   const words = ['resolve', consumer, eventId, ...fixWords, ...applyWords(decision)];
   throw new MailroomError(
@@ -98,23 +98,23 @@ async function isReadingUnknown(
 
 /** Refuses unknown ids: resolving a mistyped one would have no effect and look like a success. */
 async function requireEvent(
-  { table, directory, clock }: Deployment,
+  { stored, directory, clock }: Deployment,
   eventId: string,
   { event, body }: FoundPlace,
 ): Promise<void> {
-  const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
+  const row = await stored.outbox.byId(eventId, true);
   const now = clock.now();
-  if (item?.status === 'CANCELLED' || (item !== undefined && isNotDue(item, now))) {
-    const state =
-      item.status === 'CANCELLED'
-        ? 'is CANCELLED and is never published'
-        : `is scheduled and due ${inTime(Number(item.dueAt), now)}`;
+  const isCancelled = readable(row)?.status === 'CANCELLED';
+  if (isCancelled || (row !== undefined && isNotDue(row, now))) {
+    const state = isCancelled
+      ? 'is CANCELLED and is never published'
+      : `is scheduled and due ${inTime(Number(row?.dueAt), now)}`;
     throw new MailroomError(
       'NOT_PUBLISHED',
       `Event ${eventId} ${state}: it has no message to resolve. Nothing was changed. To keep a consumer from processing it later, resolve it with --force.`,
     );
   }
-  if (item !== undefined || event !== undefined || body !== undefined) return;
+  if (row !== undefined || event !== undefined || body !== undefined) return;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `Event ${eventId} is neither in the outbox of ${directory.mailroom.stack} nor in this consumer's inbox or dead-letter queues. Check the id. If its rows have ` +

@@ -1,11 +1,10 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import { eventIdOf, eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
-import { eachOf, minutesOf, partitionsOf, readSweepState } from '../../deployment/rows-reader.ts';
-import { createEventCursor, type NewRow } from '../../reports/tail/event-cursor.ts';
+import { minutesOf, readMinutes, readSweepState } from '../../deployment/rows-reader.ts';
+import { createEventCursor, type NewRow, newRow } from '../../reports/tail/event-cursor.ts';
 import { createFollower, FOLLOWED_MAX, type FollowedEvent } from '../../reports/tail/event-follower.ts';
 import type { Flow } from './protocol.ts';
 
@@ -19,9 +18,10 @@ const FIRST_ROWS_MAX = 9_000;
 export function createEventFeed({
   directory,
   table,
+  stored,
   clock,
-}: Pick<Deployment, 'directory' | 'table' | 'clock'>) {
-  const follow = createFollower({ directory, table });
+}: Pick<Deployment, 'directory' | 'table' | 'stored' | 'clock'>) {
+  const follow = createFollower({ directory, stored });
   const committed = createRates();
   const processed = new Map(directory.consumers.map(({ name }) => [name, createRates()]));
   let cursor: ReturnType<typeof createEventCursor> | undefined;
@@ -36,8 +36,8 @@ export function createEventFeed({
     readNew: async (now: number): Promise<void> => {
       if (cursor === undefined) {
         const { shards } = await readSweepState(directory, table);
-        cursor = createEventCursor({ table, shards }, now - RATES_OF_MS);
-        earlier = createEarlierEvents({ table, shards, clock }, now - RATES_OF_MS);
+        cursor = createEventCursor({ stored, shards }, now - RATES_OF_MS);
+        earlier = createEarlierEvents({ stored, shards, clock }, now - RATES_OF_MS);
       }
       const { rows, more } = await cursor(now, isFirst ? FIRST_ROWS_MAX : undefined);
       isFirst = false;
@@ -91,39 +91,32 @@ const ROWS_MAX = 1_000;
 
 /**
  * Creates a search for the newest events before a time. The outbox has one partition for each minute and shard, and no index of those with rows: it probes them for one row
- * each, the newest first, and then reads those that have one.
+ * each, and then reads the minutes that have one, the newest first.
  *
  * @param before - epoch milliseconds; the rows of its minute are found, too
  */
 export function createEarlierEvents(
-  { table, shards, clock }: OutboxReaderDeps & { readonly clock: Clock },
+  { stored, shards, clock }: OutboxReaderDeps & { readonly clock: Clock },
   before: number,
 ) {
   let from = Math.floor(before / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
   const first = from - BACK_MS;
   let isOver = false;
 
-  async function rowsOf(partitions: readonly string[], limit: number): Promise<(readonly NewRow[])[]> {
-    return eachOf(partitions, async (pk) => {
-      const { items } = await table.query({ pk, skPrefix: EVENT_PREFIX, limit });
-      return items.flatMap((item) => {
-        const eventId = eventIdOf(item);
-        return eventId === undefined ? [] : [{ eventId, item }];
-      });
-    });
+  async function rowsOf(minutes: readonly string[], max: number): Promise<NewRow[][]> {
+    const read = await readMinutes(stored.outbox, { minutes, shards }, { max }, (row) => newRow(row) ?? []);
+    return read.map(({ items }) => items.flat());
   }
 
   /** The newest rows of a range; the minutes are read one after the other until there are enough. */
   async function newestIn(since: number, until: number, max: number): Promise<NewRow[]> {
     const minutes = minutesOf(since, until - 1);
-    const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
-    const probes = await rowsOf(partitions, 1);
-    const filled = new Set(partitions.filter((_, index) => probes[index]?.length !== 0));
+    const probes = await rowsOf(minutes, 1);
+    const filled = minutes.filter((_, index) => probes[index]?.length !== 0);
     const found: NewRow[] = [];
-    for (const minute of minutes) {
+    for (const minute of filled) {
       if (found.length >= max) break;
-      const own = partitionsOf(minute, shards).filter((partition) => filled.has(partition));
-      const rows = (await rowsOf(own, ROWS_MAX)).flat();
+      const rows = (await rowsOf([minute], ROWS_MAX)).flat();
       found.unshift(...rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1)));
     }
     return found.slice(-max);

@@ -78,7 +78,7 @@ export function createLive(deployment: Deployment): Live {
     const reading = state;
     return unread.read('status', EVERY_MS.status, async () => {
       const report = await reader.read();
-      const acks = await kept.keep('acks', EVERY_MS.acks, () => readAcks(deployment.table, report.at));
+      const acks = await kept.keep('acks', EVERY_MS.acks, () => readAcks(deployment.stored, report.at));
       reading.status = statusJson(report, { ...deployment, acks });
       reading.neighbors = await readNeighbors();
     });
@@ -145,9 +145,9 @@ interface LiveState {
   neighbors: Flow['neighbors'];
 }
 
-function emptyState({ directory, table, clock }: Deployment): LiveState {
+function emptyState({ directory, table, stored, clock }: Deployment): LiveState {
   return {
-    feed: createEventFeed({ directory, table, clock }),
+    feed: createEventFeed({ directory, table, stored, clock }),
     queues: new Map(),
     trends: new Map(directory.consumers.map(({ name }) => [name, createQueueTrend()])),
     status: null,

@@ -46,11 +46,12 @@ export async function readAudit(
   deployment: Deployment,
   { since = SINCE_MS, grace = DELIVERY_GRACE_MS, earlier }: AuditOptions,
 ): Promise<AuditReport> {
-  const { terminal, clients, directory, table, queues, clock, neighbors = [] } = deployment;
+  const { terminal, clients, directory, table, stored, queues, clock, neighbors = [] } = deployment;
   const claims = await deployment.claims?.();
   const until = clock.now() + BEHIND_MAX_MS; // to include the newest events
   return createAudit({
     table,
+    stored,
     directory,
     neighbors,
     claims,

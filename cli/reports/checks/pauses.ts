@@ -21,10 +21,10 @@ export type Pauses = (consumer: Pick<ConsumerEntry, 'name' | 'queue'>) => Promis
 const PAUSE_MAX_MS = 35 * 86_400_000;
 
 /** Creates the reader of pauses. */
-export function pausesOf({ table, queues, clock }: Pick<Deployment, 'table' | 'queues' | 'clock'>): Pauses {
+export function pausesOf({ stored, queues, clock }: Pick<Deployment, 'stored' | 'queues' | 'clock'>): Pauses {
   return async ({ name, queue }) => {
     const now = clock.now();
-    const { operations } = await readOperations(table, now - PAUSE_MAX_MS, now);
+    const { operations } = await readOperations(stored, now - PAUSE_MAX_MS, now);
     const last = operations.find(
       ({ command, consumer }) => consumer === name && (command === 'pause' || command === 'resume'),
     );
@@ -51,7 +51,7 @@ export function pausedText(consumer: string, { at, by, reason, expiresFrom }: Pa
  * @throws `CONSUMER_PAUSED`
  */
 export async function requireNotPaused(
-  deployment: Pick<Deployment, 'table' | 'queues' | 'clock' | 'resources' | 'commandLine'>,
+  deployment: Pick<Deployment, 'stored' | 'queues' | 'clock' | 'resources' | 'commandLine'>,
   consumer: ConsumerEntry,
 ): Promise<void> {
   const { name, function: functionName, alias, queue } = consumer;

@@ -11,13 +11,13 @@ import type { QueueMessage, Queues } from '../../../lambdas/runtime/operations/q
 import type { DeadPointer } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
-import { readDeadPointers } from '../../deployment/dead-pointers.ts';
 import { readDeployed } from '../../deployment/deployed-reading.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { openEffects } from '../../deployment/effects.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { eachOf, readSweepState } from '../../deployment/rows-reader.ts';
 import { withoutQueue } from '../../deployment/source-consumer.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { inboxId, type MessageStanding, readStanding } from './standing.ts';
 
 /** A message in a dead-letter queue, or a DEAD event; of a message, with its standing at its consumer when it was received. */
@@ -58,6 +58,7 @@ export interface ReceivedDeadLetters {
 export interface DeadLetterDeps {
   readonly directory: Directory;
   readonly table: Table;
+  readonly stored: StoredRows;
   readonly queues: Queues;
   readonly clock: Clock;
 }
@@ -118,11 +119,11 @@ async function explained(
 
 /** The standing of a dead letter under the id that it has, and its open effects. */
 async function standingOf(
-  { table, clock }: Pick<DeadLetterDeps, 'table' | 'clock'>,
+  { stored, clock }: Pick<DeadLetterDeps, 'stored' | 'clock'>,
   { name }: Pick<ConsumerEntry, 'name'>,
   letter: Pick<DeadLetter, 'eventId' | 'received'>,
 ): Promise<MessageStanding & Pick<DeadLetter, 'effects'>> {
-  const standing = await readStanding(table, name, letter);
+  const standing = await readStanding(stored, name, letter);
   return { ...standing, effects: openEffects(inboxId(letter), name, standing.row, clock.now()) };
 }
 
@@ -131,7 +132,7 @@ async function standingOf(
  * of the event. One that the function can read has the id of its event, and the standing of that.
  */
 export async function asDeployed(
-  deps: Pick<Deployment, 'table' | 'clock' | 'clients'>,
+  deps: Pick<Deployment, 'stored' | 'clock' | 'clients'>,
   source: DeadLetterSource,
   deadLetters: readonly DeadLetter[],
 ): Promise<readonly DeadLetter[]> {
@@ -154,9 +155,12 @@ const ROW_DELETED = {
   lastError: 'its inbox row was deleted by hand',
 };
 
-async function deadEvents({ directory, table }: DeadLetterDeps, limit: number): Promise<ReceivedDeadLetters> {
+async function deadEvents(
+  { directory, table, stored }: DeadLetterDeps,
+  limit: number,
+): Promise<ReceivedDeadLetters> {
   const { shards } = await readSweepState(directory, table);
-  const { items } = await readDeadPointers(table, shards, Number.POSITIVE_INFINITY);
+  const { items } = await stored.deadLetters.dead(shards, Number.POSITIVE_INFINITY);
   const deadLetters = items.map(deadEvent).sort((a, b) => (a.sentAt ?? 0) - (b.sentAt ?? 0));
   return { deadLetters: deadLetters.slice(0, limit), total: deadLetters.length };
 }

@@ -113,13 +113,13 @@ async function judgedIfGrouped(
   found: SourceList,
   { by, verbose }: DlqListOptions,
 ): Promise<ShownList> {
-  const { table, clients, clock, terminal } = deployment;
+  const { table, stored, clients, clock, terminal } = deployment;
   const { source, deadLetters } = found;
   if (by === undefined && !isGrouped(deadLetters.length, { verbose })) return { ...found, grouped: false };
   const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies);
   try {
     const now = clock.now();
-    const deps = { table, check, now, orders: orderReader({ ...deployment, now }) };
+    const deps = { table, stored, check, now, orders: orderReader({ ...deployment, now }) };
     const judged = await judgeDeadLetters(deps, source, deadLetters);
     return { ...found, grouped: true, judged };
   } catch (error) {

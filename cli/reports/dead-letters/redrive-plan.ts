@@ -6,15 +6,14 @@ import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.t
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxHistory } from '../../../lambdas/runtime/store/inbox-row.ts';
-import { inboxHistoryKey } from '../../../lambdas/runtime/store/keys.ts';
 import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
-import { asRow } from '../../../lambdas/runtime/store/row-schema.ts';
-import { isUnreadable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { OrderReader } from '../order/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { pastPlaces, placesIn, placesInOrder, type RedrivePlace } from './redrive-order.ts';
@@ -56,6 +55,7 @@ export interface JudgedDeadLetter extends DeadLetter {
 /** Dependencies of {@link judgeDeadLetters}. */
 export interface JudgeDeps {
   readonly table: Table;
+  readonly stored: StoredRows;
   /** Returns which bodies the deployed consumer can read. */
   readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
   /** Epoch milliseconds. */
@@ -71,13 +71,13 @@ export async function judgeDeadLetters(
   deadLetters: readonly DeadLetter[],
 ): Promise<JudgedDeadLetter[]> {
   if (source.kind === 'dead')
-    return eachOf(deadLetters, (deadLetter) => judgeDeadEvent(deps.table, deadLetter));
+    return eachOf(deadLetters, (deadLetter) => judgeDeadEvent(deps.stored, deadLetter));
   if (source.kind === 'stream') return deadLetters.map(judgeStreamBatch);
   const { consumer } = source;
   const open = deadLetters.filter((deadLetter) => settled(deadLetter, deps.now) === undefined);
   const bodies = open.map(({ received }) => received?.body ?? '');
   const checks = await deps.check(consumer, bodies);
-  const history = await deps.table.get(inboxHistoryKey(consumer.name), { consistent: true });
+  const history = await deps.stored.inbox.history(consumer.name);
   const { table, orders } = deps;
   const places = placesIn(consumer, open, (index) => checks[index]);
   const past = await pastPlaces(table, places);
@@ -91,7 +91,7 @@ export async function judgeDeadLetters(
     const check = checks[open.indexOf(deadLetter)];
     if (check?.ok === false)
       return { ...deadLetter, verdict: 'fails', code: check.code, message: check.message };
-    const tooOld = isTooOld(deadLetter, consumer, history && asRow<InboxHistory>(history), deps.now);
+    const tooOld = isTooOld(deadLetter, consumer, history, deps.now);
     if (tooOld) return { ...deadLetter, verdict: 'too-old', code: TOO_OLD };
     return { ...deadLetter, ...isOrdered(deadLetter), verdict: 'runs' };
   });
@@ -135,10 +135,10 @@ export function isTooOld(
   return forgottenBecause(inbox, eventId) !== undefined;
 }
 
-async function judgeDeadEvent(table: Table, deadLetter: DeadLetter): Promise<JudgedDeadLetter> {
+async function judgeDeadEvent({ outbox }: StoredRows, deadLetter: DeadLetter): Promise<JudgedDeadLetter> {
   if (!isEventId(deadLetter.id))
     return { ...deadLetter, verdict: 'unreadable', message: 'its pointer does not name an event' };
-  const row = readOutboxRow(await table.get(outboxKeyOf(deadLetter.id), { consistent: true }));
+  const row = await outbox.byId(deadLetter.id, true);
   if (isUnreadable(row)) return { ...deadLetter, verdict: 'unreadable', message: row.unreadable };
   if (row?.status !== 'DEAD') return { ...deadLetter, verdict: 'handled' };
   const message = tooLarge(row);

@@ -1,11 +1,9 @@
 import { inboxState, isFinal } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
-import { rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 
 /** An event at a consumer, with its inbox row. */
 export interface EventAtConsumer {
@@ -48,27 +46,25 @@ export const REPLACEMENTS_MAX = 100;
  * Reads the standing of a message, by its event id; of a dead letter, by every id that it ever had. Every read sees all earlier writes.
  */
 export async function readStanding(
-  table: Table,
+  { inbox, deadLetters }: Pick<StoredRows, 'inbox' | 'deadLetters'>,
   consumer: string,
   message: string | IdentifiedLetter,
 ): Promise<MessageStanding> {
   const eventId = typeof message === 'string' ? message : inboxId(message);
   const unread = typeof message === 'string' ? undefined : unreadId(message.received);
-  const row = await readInbox(table, consumer, eventId, true);
+  const row = await inbox.byEvent(consumer, eventId, true);
   const replacements: EventAtConsumer[] = [];
   let next = replacementOf(row);
   while (next !== undefined && replacements.length < REPLACEMENTS_MAX) {
-    const replacement = { eventId: next, row: await readInbox(table, consumer, next, true) };
+    const replacement = { eventId: next, row: await inbox.byEvent(consumer, next, true) };
     replacements.push(replacement);
     next = replacementOf(replacement.row);
   }
-  const isRowDeleted =
-    row === undefined &&
-    (await table.get(rejectedKey(consumer, eventId), { consistent: true })) !== undefined;
+  const isRowDeleted = row === undefined && (await deadLetters.isRejected(consumer, eventId));
   const isSettledUnread =
     unread !== undefined &&
     unread !== eventId &&
-    isFinal(inboxState(await readInbox(table, consumer, unread, true), 0));
+    isFinal(inboxState(await inbox.byEvent(consumer, unread, true), 0));
   return {
     row,
     replacements,

@@ -1,25 +1,20 @@
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
-import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Item } from '../../../lambdas/runtime/store/table.ts';
-import { readDeadPointers } from '../../deployment/dead-pointers.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import {
-  eachOf,
   isNotDue,
   minutesOf,
   type PartialList,
-  partitionsOf,
-  readPartition,
+  readMinutes,
   readSweepState,
-  withItems,
 } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
-import { readPending, waitingSince } from '../status/pending-events.ts';
+import { waitingSince } from '../status/pending-events.ts';
 import { containingId, envelopeOf, storedEventId } from './stored-envelope.ts';
 
 /** An event that is not published, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
@@ -42,7 +37,7 @@ const DEAD_MAX = 1_000;
 
 /** Reads the events that are not published: PENDING, DEAD, or both. The longest waiting first. */
 export async function readUnpublished(
-  { directory, table, clock }: Pick<Deployment, 'directory' | 'table' | 'clock'>,
+  { directory, table, stored, clock }: Pick<Deployment, 'directory' | 'table' | 'stored' | 'clock'>,
   wanted: { readonly pending: boolean; readonly dead: boolean },
 ): Promise<PartialList<UnpublishedEvent>> {
   const sweep = await readSweepState(directory, table);
@@ -56,21 +51,19 @@ export async function readUnpublished(
   return { items, more: pending.more || dead.more };
 
   async function pendingEvents(): Promise<PartialList<UnpublishedEvent>> {
-    const createdAt = sweep.sweptTo ?? (await table.createdAt());
-    const found = await readPending({ table, now }, sweep, createdAt);
+    const sweptAt = sweep.sweptTo ?? (await stored.createdAt());
+    const found = await stored.outbox.pending({ ...sweep, sweptAt }, now);
     return { items: found.items.map(pendingEvent), more: found.more };
   }
 
   async function deadEvents(): Promise<PartialList<UnpublishedEvent>> {
-    const found = await readDeadPointers(table, sweep.shards, DEAD_MAX);
+    const found = await stored.deadLetters.dead(sweep.shards, DEAD_MAX);
     const ids = found.items.flatMap(({ SK }) => (isEventId(SK) ? [SK] : []));
     const rows = new Map(
-      await withItems(
-        table,
-        ids,
-        (id) => outboxKeyOf(id),
-        (id, item) => [id as string, readable(readOutboxRow(item))] as const,
-      ),
+      await stored.outbox.byIds(ids, (id, row) => {
+        const event = readable(row);
+        return [id, event && { source: event.source, attempts: event.attempts }] as const;
+      }),
     );
     const items = found.items.map((pointer): UnpublishedEvent => {
       const event = { ...NOTHING, eventId: pointer.SK, status: 'DEAD' } as const;
@@ -96,15 +89,15 @@ const NOTHING = {
 /** The cause of an event that waits for its first attempt. */
 const UNTRIED = 'not tried yet';
 
-function pendingEvent(item: Item): UnpublishedEvent {
-  const eventId = String(item.SK).slice('EVENT#'.length);
-  const row = readOutboxRow(item);
-  if (row === undefined || isUnreadable(row)) {
-    const lastError = unreadableText(row?.unreadable ?? 'it is not an outbox row');
-    return { ...NOTHING, eventId, status: 'UNREADABLE', at: pendingSince(item) ?? null, lastError };
+function pendingEvent(row: StoredEventRow): UnpublishedEvent {
+  const { PK, SK } = row;
+  const eventId = SK.slice('EVENT#'.length);
+  if (isUnreadable(row)) {
+    const lastError = unreadableText(row.unreadable);
+    return { ...NOTHING, eventId, status: 'UNREADABLE', at: pendingSince({ PK, SK }) ?? null, lastError };
   }
   const { type, source, attempts, leaseUntil, fingerprint = UNTRIED, lastError = null } = row;
-  const at = waitingSince(item) ?? null;
+  const at = waitingSince(row) ?? null;
   return {
     eventId,
     status: 'PENDING',
@@ -138,7 +131,7 @@ export interface EventChoice {
   readonly limit: number;
 }
 
-type ListDeps = Pick<Deployment, 'directory' | 'table' | 'terminal'>;
+type ListDeps = Pick<Deployment, 'directory' | 'table' | 'stored' | 'terminal'>;
 
 /** Reads the published events of a range of time, newest commit first. */
 export async function readHistory(
@@ -146,7 +139,7 @@ export async function readHistory(
   range: Pick<TimeWindow, 'since' | 'until'>,
   choice: EventChoice,
 ): Promise<PartialList<HistoryEvent>> {
-  return readMinutes(deps, { ...range, isNewestFirst: true }, 'PUBLISHED', choice, (row) => {
+  return readEvents(deps, { ...range, isNewestFirst: true }, 'PUBLISHED', choice, (row) => {
     const { publishedAt = null, publishedBy = null } = row;
     return [{ publishedAt, publishedBy }];
   });
@@ -158,9 +151,9 @@ export async function readScheduled(
   range: Pick<TimeWindow, 'since' | 'until'>,
   choice: EventChoice,
 ): Promise<PartialList<ScheduledEvent>> {
-  return readMinutes(deps, { ...range, isNewestFirst: false }, 'PENDING', choice, (row) => {
+  return readEvents(deps, { ...range, isNewestFirst: false }, 'PENDING', choice, (row) => {
     const { dueAt = 0, scheduledAt = null } = row;
-    return isNotDue({ ...row }, range.since) && dueAt <= range.until ? [{ dueAt, scheduledAt }] : [];
+    return isNotDue(row, range.since) && dueAt <= range.until ? [{ dueAt, scheduledAt }] : [];
   });
 }
 
@@ -172,36 +165,27 @@ const MINUTES_MAX = 64;
  *
  * @param timesOf - the attributes that one kind of list has besides the names; empty for a row that is not listed
  */
-async function readMinutes<Times>(
-  { directory, table, terminal }: ListDeps,
+async function readEvents<Times>(
+  { directory, table, stored, terminal: { signal, progress } }: ListDeps,
   { since, until, isNewestFirst }: Pick<TimeWindow, 'since' | 'until'> & { readonly isNewestFirst: boolean },
   status: OutboxRow['status'],
   { type, aggregate, limit }: EventChoice,
   timesOf: (row: OutboxRow) => readonly Times[],
 ): Promise<PartialList<EventNames & Times>> {
   const { shards } = await readSweepState(directory, table);
-  const where = { status, ...(type !== undefined && { type }) };
+  const of = (row: StoredEventRow) => listed(row, timesOf);
   const containing = aggregate === undefined ? undefined : containingId(aggregate);
   const newest = minutesOf(since, until);
   const minutes = isNewestFirst ? newest : newest.toReversed();
   const found: (EventNames & Times)[] = [];
   let read = 0;
   for (let step = 1; read < minutes.length && found.length <= limit; step = Math.min(step * 2, MINUTES_MAX)) {
-    const partitions = minutes.slice(read, read + step).flatMap((minute) => partitionsOf(minute, shards));
-    const pages = await eachOf(
-      partitions,
-      (pk) => {
-        const query = { pk, skPrefix: EVENT_PREFIX, where, containing };
-        return readPartition(table, query, Number.POSITIVE_INFINITY);
-      },
-      terminal.signal,
-    );
-    const events = pages.flatMap(({ items }) => items.flatMap((item) => listed(item, timesOf)));
+    const some = { minutes: minutes.slice(read, read + step), shards };
+    const lists = await readMinutes(stored.outbox, some, { status, type, containing, signal }, of);
+    const events = lists.flatMap(({ items }) => items.flat());
     found.push(...events.filter(({ aggregateId }) => aggregate === undefined || aggregateId === aggregate));
     read = Math.min(read + step, minutes.length);
-    terminal.progress(
-      `Reading: ${read} of ${many(minutes.length, 'minute')}, ${many(found.length, 'event')} found`,
-    );
+    progress(`Reading: ${read} of ${many(minutes.length, 'minute')}, ${many(found.length, 'event')} found`);
   }
   const items = found.sort((a, b) => (a.eventId < b.eventId === isNewestFirst ? 1 : -1));
   return { items: items.slice(0, limit), more: found.length > limit || read < minutes.length };
@@ -219,9 +203,12 @@ interface EventNames {
   readonly occurredAt: number | null;
 }
 
-function listed<Times>(item: Item, timesOf: (row: OutboxRow) => readonly Times[]): (EventNames & Times)[] {
-  const row = readable(readOutboxRow(item));
-  const eventId = storedEventId(item);
+function listed<Times>(
+  stored: StoredEventRow,
+  timesOf: (row: OutboxRow) => readonly Times[],
+): (EventNames & Times)[] {
+  const row = readable(stored);
+  const eventId = storedEventId(stored);
   if (row === undefined || eventId === undefined) return [];
   const envelope = envelopeOf(row.envelope);
   const names: EventNames = {

@@ -1,14 +1,9 @@
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
-import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
-import {
-  eachOf,
-  minutesOf,
-  partitionsOf,
-  readPartition,
-  readSweepState,
-} from '../../deployment/rows-reader.ts';
-import { containingId, type StoredEnvelope, storedEnvelopeOf, storedEventId } from './stored-envelope.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { minutesOf, readMinutes, readSweepState } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
+import { containingId, envelopeOf, type StoredEnvelope, storedEventId } from './stored-envelope.ts';
 
 /** Minutes read between two reports of progress. */
 const REPORTED_MINUTES = 30;
@@ -17,6 +12,7 @@ const REPORTED_MINUTES = 30;
 export interface SearchDeps {
   readonly directory: Directory;
   readonly table: Table;
+  readonly stored: Pick<StoredRows, 'outbox'>;
   readonly signal: AbortSignal;
   /** Called now and then with the minutes read, their total, and the events found. */
   readonly onProgress: (read: number, of: number, found: number) => void;
@@ -34,33 +30,24 @@ export async function searchEvents(
   id: string,
   { since, until }: { readonly since: number; readonly until: number },
 ): Promise<string[]> {
-  const { directory, table, signal, onProgress } = deps;
+  const { directory, table, stored, signal, onProgress } = deps;
   const { shards } = await readSweepState(directory, table);
   const minutes = minutesOf(since, until);
-  const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
   const containing = containingId(id);
-  let read = 0;
-  let found = 0;
-  const matches = await eachOf(
-    partitions,
-    async (pk) => {
-      const query = { pk, skPrefix: EVENT_PREFIX, containing };
-      const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
-      const ids = items.flatMap((row) => matchOf(row, id));
-      read += 1;
-      found += ids.length;
-      const isStep = read % (REPORTED_MINUTES * shards.length) === 0 || read === partitions.length;
-      if (isStep) onProgress(read / shards.length, minutes.length, found);
-      return ids;
-    },
-    signal,
-  );
-  return matches.flat();
+  const found: string[] = [];
+  for (let read = 0; read < minutes.length; read += REPORTED_MINUTES) {
+    const some = minutes.slice(read, read + REPORTED_MINUTES);
+    const match = (row: StoredEventRow) => matchOf(row, id);
+    const lists = await readMinutes(stored.outbox, { minutes: some, shards }, { containing, signal }, match);
+    found.push(...lists.flatMap(({ items }) => items.flat()));
+    onProgress(read + some.length, minutes.length, found.length);
+  }
+  return found;
 }
 
 /** The id of a stored event that matches an id other than its own, or nothing. */
-export function matchOf(row: Item, id: string): string[] {
-  const envelope = storedEnvelopeOf(row);
+export function matchOf(row: StoredEventRow, id: string): string[] {
+  const envelope = envelopeOf(row.envelope);
   const eventId = storedEventId(row);
   return eventId !== undefined && envelope !== undefined && belongsTo(envelope, id) ? [eventId] : [];
 }

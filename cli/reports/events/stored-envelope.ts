@@ -3,8 +3,7 @@ import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../../../lambdas/runtime/observe/trace-context.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { envelopeJson } from '../../../lambdas/runtime/store/stored-envelope.ts';
-import type { Item, Query } from '../../../lambdas/runtime/store/table.ts';
+import type { Key } from '../../../lambdas/runtime/store/table.ts';
 
 /** The members of an envelope that the command shows. A stored envelope may lack any of them. */
 export type StoredEnvelope = Partial<
@@ -38,14 +37,8 @@ function traceOf(envelope: Readonly<Record<string, unknown>>): string | undefine
   return context === undefined ? xrayTraceIdOf(envelope.traceId) : traceIdOf(context);
 }
 
-/** The same for an outbox row as it is stored: text or compressed. */
-export function storedEnvelopeOf(item: Item): StoredEnvelope | undefined {
-  const stored = envelopeJson(item);
-  return stored.problem === undefined ? envelopeOf(stored.json) : undefined;
-}
-
 /** The event id of an outbox row; `undefined` if the id does not lead back to this row. */
-export function storedEventId({ PK, SK }: Item): string | undefined {
+export function storedEventId({ PK, SK }: Key): string | undefined {
   const eventId = String(SK).slice('EVENT#'.length);
   return isEventId(eventId) && outboxKeyOf(eventId).PK === PK ? eventId : undefined;
 }
@@ -53,7 +46,7 @@ export function storedEventId({ PK, SK }: Item): string | undefined {
 /** Ids that every JSON writer writes as they are. Others may be escaped, so the table cannot compare them. */
 const PLAIN_ID = /^[\w.:@+ -]+$/;
 
-/** The condition of a query for the rows whose envelope may hold an id; `undefined` if the table cannot tell. */
-export function containingId(id: string): Query['containing'] {
-  return PLAIN_ID.test(id) ? { envelope: id } : undefined;
+/** The text in the envelopes that may hold an id; `undefined` if the table cannot tell. */
+export function containingId(id: string): string | undefined {
+  return PLAIN_ID.test(id) ? id : undefined;
 }

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readOperations } from '../../deployment/operations.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 
 /** The commands that record an acknowledgement, and the end of one. */
 export const ACK = 'ack';
@@ -23,8 +23,11 @@ export interface Acknowledgement {
 }
 
 /** Reads the acknowledgements that have not ended, newest first. The last operation about a finding counts. */
-export async function readAcks(table: Table, now: number): Promise<readonly Acknowledgement[]> {
-  const { operations } = await readOperations(table, now - ACK_MAX_MS, now);
+export async function readAcks(
+  stored: Pick<StoredRows, 'operations'>,
+  now: number,
+): Promise<readonly Acknowledgement[]> {
+  const { operations } = await readOperations(stored, now - ACK_MAX_MS, now);
   const acks = new Map<string, Acknowledgement | undefined>();
   for (const { command, finding, until = 0, upTo = null, by, reason, at } of operations) {
     const isAck = command === ACK;

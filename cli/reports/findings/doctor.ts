@@ -53,7 +53,7 @@ async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> 
     pauses: pausesOf(deployment),
     faults: busFaults(deployment, await deployment.claims?.()),
     now,
-    sweptAt: () => readSweptAt(directory, table),
+    sweptAt: () => readSweptAt(directory, deployment),
     rowSchema: async () => (await once(known, 'sweep', () => readSweepState(directory, table))).schema,
     roles: isLocal ? 'local' : await iamSimulator(clients.settings),
   };

@@ -8,25 +8,13 @@ import type {
   RejectedPointer,
   RejectedRow,
 } from '../../../lambdas/runtime/store/inbox-row.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import {
-  isUnreadable,
-  readable,
-  readInboxRow,
-  type UnreadableRow,
-} from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
 import { unfinishedText, unreadableText } from '../../deployment/row-text.ts';
-import {
-  eachOf,
-  minutesOf,
-  type PartialList,
-  readSweepState,
-  withItems,
-} from '../../deployment/rows-reader.ts';
+import { eachOf, minutesOf, type PartialList, readSweepState } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { newest, nextTime, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { type WindowOptions, windowOf } from '../../terminal/window.ts';
@@ -50,18 +38,18 @@ export interface MessageChoice extends Partial<WindowOptions> {
  * (`--waiting`). Without any of them, the first two.
  */
 export async function messagesOf(
-  deployment: Pick<Deployment, 'directory' | 'table' | 'queues' | 'clock'>,
+  deployment: Pick<Deployment, 'directory' | 'table' | 'stored' | 'queues' | 'clock'>,
   consumer: ConsumerEntry | SourceConsumer,
   options: MessageChoice,
 ): Promise<PartialList<ListedMessage>> {
-  const { table, queues, clock } = deployment;
+  const { stored, queues, clock } = deployment;
   const all = !options.failed && !options.rejected && !options.waiting;
   const none: PartialList<ListedMessage> = { items: [], more: false };
   const [failed, rejected, unclaimed] = await Promise.all([
-    all || options.failed ? retriedOf(table, consumer, clock.now()) : none,
+    all || options.failed ? retriedOf(stored, consumer, clock.now()) : none,
     all || options.rejected
       ? retentionOf(queues, consumer).then((retentionMs) =>
-          rejectedOf(table, consumer, options, retentionMs, clock.now()),
+          rejectedOf(stored, consumer, options, retentionMs, clock.now()),
         )
       : none,
     options.waiting && !isSourceConsumer(consumer) ? unclaimedOf(deployment, consumer, options) : none,
@@ -80,14 +68,14 @@ async function retentionOf(
 }
 
 async function unclaimedOf(
-  { directory, table, clock }: Pick<Deployment, 'directory' | 'table' | 'clock'>,
+  { directory, table, stored, clock }: Pick<Deployment, 'directory' | 'table' | 'stored' | 'clock'>,
   consumer: ConsumerEntry,
   { since = HOUR_MS, at, by, limit }: MessageChoice,
 ): Promise<PartialList<ListedMessage>> {
   const { shards } = await readSweepState(directory, table);
   const window = windowOf({ since, ...(at && { at }) }, clock.now());
   const max = by === undefined ? limit : READ_MAX;
-  const { items, more } = await readUnclaimed({ directory, table, shards }, consumer, window, max);
+  const { items, more } = await readUnclaimed({ directory, stored, shards }, consumer, window, max);
   return {
     items: items.map(({ eventId, type, publishedAt }) =>
       listed(consumer, eventId, 'WAITING', {
@@ -130,9 +118,9 @@ async function readUnclaimed(
       .flatMap(({ items }) => items)
       .filter((event) => event.consumers.includes(consumer.name));
     looked += events.length;
-    const keyOf = ({ eventId }: SampledEvent) => inboxKey(consumer.name, eventId);
-    const absent = await withItems(deps.table, events, keyOf, (event, item) =>
-      item === undefined ? [event] : [],
+    const messages = events.map((event) => ({ consumer: consumer.name, eventId: event.eventId, event }));
+    const absent = await deps.stored.inbox.byEvents(messages, ({ event }, row) =>
+      row === undefined ? [event] : [],
     );
     found.push(...absent.flat());
   }
@@ -140,8 +128,12 @@ async function readUnclaimed(
   return { items, more: read < minutes.length || found.length > max };
 }
 
-async function retriedOf(table: Table, consumer: Named, now: number): Promise<PartialList<ListedMessage>> {
-  const { items, more } = await readWaiting(table, consumer.name, READ_MAX, now);
+async function retriedOf(
+  stored: StoredRows,
+  consumer: Named,
+  now: number,
+): Promise<PartialList<ListedMessage>> {
+  const { items, more } = await readWaiting(stored, consumer.name, READ_MAX, now);
   return {
     items: items.map(({ eventId, failedAt, state }) => {
       if (state.is === 'unreadable') return unreadableMessage(consumer, eventId, state.problem);
@@ -161,21 +153,21 @@ async function retriedOf(table: Table, consumer: Named, now: number): Promise<Pa
  * listed messages. A pointer that may expire and has outlived its row is not listed: no other command would find the message.
  */
 async function rejectedOf(
-  table: Table,
+  stored: StoredRows,
   consumer: Named,
   { by, limit }: MessageChoice,
   retentionMs: number | undefined,
   now: number,
 ): Promise<PartialList<ListedMessage>> {
-  const { items, more } = await readRejected(table, consumer.name, READ_MAX, now);
+  const { items, more } = await readRejected(stored, consumer.name, READ_MAX, now);
   const at = (pointer: RejectedPointer | UnreadableRow) => ({ at: readable(pointer)?.rejectedAt ?? null });
   const shown = items.toSorted((a, b) => newest(at(a), at(b))).slice(0, by === undefined ? limit : undefined);
-  const keyOf = (pointer: RejectedPointer | UnreadableRow) => inboxKey(consumer.name, pointer.SK);
-  const rejected = await withItems(table, shown, keyOf, (pointer, item) => {
+  const messages = shown.map((pointer) => ({ consumer: consumer.name, eventId: pointer.SK, pointer }));
+  const rejected = await stored.inbox.byEvents(messages, ({ pointer }, row) => {
     if (isUnreadable(pointer)) return [unreadableMessage(consumer, pointer.SK, pointer.unreadable)];
-    if (item === undefined && pointer.expiresAt !== undefined) return [];
+    if (row === undefined && pointer.expiresAt !== undefined) return [];
     const { SK: eventId, rejectedAt, sentAt, reason, fingerprint, lastError } = pointer;
-    const { type, attempts } = readable(readInboxRow(item)) ?? {};
+    const { type, attempts } = readable(row) ?? {};
     const expiresAt = sentAt === undefined || retentionMs === undefined ? null : sentAt + retentionMs;
     const content = { type, attempts, reason, fingerprint, lastError, at: rejectedAt };
     return [{ ...listed(consumer, eventId, 'REJECTED', content), expiresAt }];

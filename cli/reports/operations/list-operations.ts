@@ -25,7 +25,7 @@ type ListedOperation = Pick<Operation, keyof typeof COLUMNS>;
 export async function listOperations(deployment: Deployment, options: OperationsOptions) {
   const { format } = options;
   const { since, until, text } = windowOf({ since: SINCE_MS, ...options }, deployment.clock.now());
-  const { operations: rows, ...found } = await readOperations(deployment.table, since, until);
+  const { operations: rows, ...found } = await readOperations(deployment.stored, since, until);
   const { more, unreadable } = found;
   const operations = rows.map(
     ({ at, by, command, subject, reason }): ListedOperation => ({ at, by, command, subject, reason }),

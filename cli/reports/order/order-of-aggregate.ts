@@ -2,28 +2,15 @@ import { STRICT_GROUP } from '../../../lambdas/runtime/base/order.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey, lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
+import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { OutboxRow, OutboxStatus } from '../../../lambdas/runtime/store/outbox-row.ts';
-import {
-  isUnreadable,
-  readable,
-  readInboxRow,
-  readOutboxRow,
-} from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
-import { readDeadPointers } from '../../deployment/dead-pointers.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected } from '../../deployment/message-reader.ts';
-import {
-  eachOf,
-  isNotDue,
-  once,
-  type PartialList,
-  readSweepState,
-  withItems,
-} from '../../deployment/rows-reader.ts';
+import { eachOf, isNotDue, once, type PartialList, readSweepState } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { searchEvents } from '../events/search-events.ts';
 import { type OrderedConsumer, placeOfRow } from './place-of-message.ts';
 
@@ -86,7 +73,7 @@ export interface AggregateOrder extends OrderedAggregate {
 }
 
 /** Dependencies of {@link orderReader}. */
-export interface OrderReaderDeps extends Pick<Deployment, 'table' | 'directory'> {
+export interface OrderReaderDeps extends Pick<Deployment, 'table' | 'stored' | 'directory'> {
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -95,25 +82,25 @@ export interface OrderReaderDeps extends Pick<Deployment, 'table' | 'directory'>
 export type OrderReader = ReturnType<typeof orderReader>;
 
 /** Makes the reader of one command. */
-export function orderReader({ table, directory, now }: OrderReaderDeps) {
+export function orderReader({ table, stored, directory, now }: OrderReaderDeps) {
   const rejected = new Map<string, ReturnType<typeof readRejectedInOrder>>();
   const dead = new Map<string, Promise<string[]>>();
   const searched = new Map<string, Promise<string[]>>();
   const signal = new AbortController().signal;
 
   const rejectedAt = (consumer: string) =>
-    once(rejected, consumer, () => readRejectedInOrder(table, consumer, now));
+    once(rejected, consumer, () => readRejectedInOrder(stored, consumer, now));
 
   const deadIds = () =>
     once(dead, '', async () => {
       const { shards } = await readSweepState(directory, table);
-      return (await readDeadPointers(table, shards, READ_MAX)).items.map(({ SK }) => SK);
+      return (await stored.deadLetters.dead(shards, READ_MAX)).items.map(({ SK }) => SK);
     });
 
   const search = async (aggregateId: string, range: { readonly since: number; readonly until: number }) => {
     const key = JSON.stringify([aggregateId, range]);
     if (!searched.has(key) && searched.size >= SEARCHES_MAX) return undefined;
-    const deps = { directory, table, signal, onProgress: () => {} };
+    const deps = { directory, table, stored, signal, onProgress: () => {} };
     return once(searched, key, () => searchEvents(deps, aggregateId, range));
   };
 
@@ -140,7 +127,7 @@ export function orderReader({ table, directory, now }: OrderReaderDeps) {
     const anchor = options.around ?? (later[0] === undefined ? now : eventIdTime(later[0].eventId));
     const range = { since: Math.max(anchor - SEARCH_MS, applied), until: Math.min(anchor + SEARCH_MS, now) };
     const found = await search(aggregateId, range);
-    const others = await numbered({ table, now }, entry, key, [...(found ?? []), ...(await deadIds())]);
+    const others = await numbered({ stored, now }, entry, key, [...(found ?? []), ...(await deadIds())]);
     const known = new Map([...others, ...refused].map((event) => [event.eventId, event]));
     const events = [...known.values()].sort(byNumber);
     return {
@@ -172,20 +159,20 @@ export function numberingServices({ events }: Pick<ConsumerEntry, 'events'>): st
 
 /** The events of a sequence among these, each once. @param key - that of its last number */
 async function numbered(
-  { table, now }: Pick<OrderReaderDeps, 'table' | 'now'>,
+  { stored, now }: Pick<OrderReaderDeps, 'stored' | 'now'>,
   consumer: OrderedConsumer,
   key: string,
   ids: readonly string[],
 ): Promise<AggregateEvent[]> {
   const found = [...new Set(ids)].filter(isEventId);
-  const read = await withItems(table, found, outboxKeyOf, (eventId, item) => {
-    const row = readable(readOutboxRow(item));
+  const read = await stored.outbox.byIds(found, (eventId, event) => {
+    const row = readable(event);
     const place = placeOfRow(consumer, row);
     return row && place?.key === key ? [{ eventId, row, sequence: place.sequence }] : [];
   });
-  const keyOf = ({ eventId }: { readonly eventId: string }) => inboxKey(consumer.name, eventId);
-  return withItems(table, read.flat(), keyOf, ({ eventId, row, sequence }, item): AggregateEvent => {
-    const message = inboxState(readInboxRow(item), now);
+  const messages = read.flat().map((event) => ({ consumer: consumer.name, ...event }));
+  return stored.inbox.byEvents(messages, ({ eventId, row, sequence }, inboxRow): AggregateEvent => {
+    const message = inboxState(inboxRow, now);
     const reason = message.is === 'rejected' ? message.row.reason : undefined;
     return { sequence, eventId, type: row.type, state: stateOf(row, message, now), reason };
   });
@@ -197,16 +184,15 @@ function byNumber(a: AggregateEvent, b: AggregateEvent): number {
 
 function stateOf(row: OutboxRow, message: InboxState, now: number): AggregateEventState {
   if (message.is !== 'absent') return message.is;
-  if (row.status === 'PENDING' && isNotDue({ ...row }, now)) return 'scheduled';
+  if (row.status === 'PENDING' && isNotDue(row, now)) return 'scheduled';
   return row.status.toLowerCase() as Lowercase<OutboxStatus>;
 }
 
-async function readRejectedInOrder(table: Table, consumer: string, now: number) {
-  const { items, more } = await readRejected(table, consumer, READ_MAX, now);
-  const keyOf = ({ SK }: { readonly SK: string }) => inboxKey(consumer, SK);
+async function readRejectedInOrder(stored: StoredRows, consumer: string, now: number) {
+  const { items, more } = await readRejected(stored, consumer, READ_MAX, now);
   const byKey = new Map<string, AggregateEvent[]>();
-  await withItems(table, items, keyOf, ({ SK: eventId }, item) => {
-    const row = readInboxRow(item);
+  const messages = items.map(({ SK }) => ({ consumer, eventId: SK }));
+  await stored.inbox.byEvents(messages, ({ eventId }, row) => {
     if (row === undefined || isUnreadable(row) || row.status !== 'REJECTED' || row.order?.mode !== 'strict')
       return;
     const { key, sequence } = row.order;

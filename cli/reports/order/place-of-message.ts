@@ -7,18 +7,12 @@ import {
   peekDeadLetters,
 } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import {
-  isEventId,
-  isUnreadableId,
-  outboxKeyOf,
-  unreadableId,
-} from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId, isUnreadableId, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow, PlaceInOrder } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { placeInOrder } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
-import { readable, readOutboxRow, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { readInbox } from '../../deployment/message-reader.ts';
 import { findResend } from '../../deployment/resent-event.ts';
 
 /** A consumer and the order of its events. */
@@ -76,7 +70,7 @@ export interface FoundPlace {
  * replaces. Each may be the only one that is left: the outbox row has expired, or is in the table of another Mailroom, or in PostgreSQL.
  */
 export async function findPlace(
-  deps: Pick<Deployment, 'table' | 'queues' | 'clock'>,
+  deps: Pick<Deployment, 'stored' | 'queues' | 'clock'>,
   consumer: ConsumerEntry,
   { eventId, row }: KnownMessage,
 ): Promise<FoundPlace> {
@@ -84,22 +78,21 @@ export async function findPlace(
   const found = placeOfMessage(consumer, { eventId, row });
   if (found !== 'unknown') return { place: found, event, body };
   if (event !== undefined) return { place: placeOf(consumer, event) ?? 'none', event, body };
-  const resent = await findResend(deps.table, eventId, deps.clock.now());
+  const resent = await findResend(deps.stored, eventId, deps.clock.now());
   if (resent?.consumer !== consumer.name) return { place: 'unknown', body };
   const { causationId } = resent;
-  const replaced = await readInbox(deps.table, consumer.name, causationId, true);
+  const replaced = await deps.stored.inbox.byEvent(consumer.name, causationId, true);
   // It is the event in whose place it was sent, under its own id.
   const { place, event: old } = await findPlace(deps, consumer, { eventId: causationId, row: replaced });
   return { place, event: old && { ...old, envelope: { ...old.envelope, eventId } } };
 }
 
 async function findEvent(
-  { table, queues }: Pick<Deployment, 'table' | 'queues'>,
+  { stored, queues }: Pick<Deployment, 'stored' | 'queues'>,
   consumer: ConsumerEntry,
   eventId: string,
 ): Promise<Pick<FoundPlace, 'event' | 'body'>> {
-  const item = isEventId(eventId) ? await table.get(outboxKeyOf(eventId), { consistent: true }) : undefined;
-  const row = readable(readOutboxRow(item));
+  const row = readable(await stored.outbox.byId(eventId, true));
   if (row !== undefined) return { event: eventOf(row) };
   const isOwn = (deadLetter: DeadLetterMessage) =>
     isUnreadableId(eventId)

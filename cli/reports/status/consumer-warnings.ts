@@ -6,11 +6,9 @@ import { RULE_DELAY_MS } from '../../../lambdas/runtime/operations/audit/audit-d
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import { eventIdTime, isEventId, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { WaitingMessage } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
-import { eachOf, minutesOf, once, type PartialList, withItems } from '../../deployment/rows-reader.ts';
+import { eachOf, minutesOf, once, type PartialList } from '../../deployment/rows-reader.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import type { RecentMessage } from './recent-messages.ts';
 
@@ -97,12 +95,8 @@ export function createWarnings(
     const from = more ? Math.floor(since / MINUTE_MS) * MINUTE_MS : since;
     // A heartbeat runs no handler, so its success says nothing about the others.
     const recent = events.filter((event) => !isHeartbeat(event) && eventIdTime(event.eventId) >= from);
-    const states = await withItems(
-      deps.table,
-      ends(recent, ROWS_MAX),
-      ({ eventId }) => inboxKey(consumer.name, eventId),
-      (_event, item) => inboxState(readInboxRow(item), now),
-    );
+    const messages = ends(recent, ROWS_MAX).map(({ eventId }) => ({ consumer: consumer.name, eventId }));
+    const states = await deps.stored.inbox.byEvents(messages, (_message, row) => inboxState(row, now));
     if (states.some((state) => state.is === 'processed' && state.row.resolvedBy === undefined))
       return undefined;
     return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: now - since };

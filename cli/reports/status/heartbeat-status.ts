@@ -5,6 +5,7 @@ import {
   readLastHeartbeats,
 } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-reading.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
@@ -42,16 +43,17 @@ export interface HeartbeatStatus {
 interface HeartbeatDeps {
   readonly directory: Directory;
   readonly table: Pick<Table, 'get'>;
+  readonly stored: Pick<StoredRows, 'inbox'>;
   readonly now: number;
 }
 
 /** Reads the last heartbeats. Returns `null` if none is scheduled. */
 export async function readHeartbeatStatus(deps: HeartbeatDeps): Promise<HeartbeatStatus | null> {
-  const { directory, table, now } = deps;
+  const { directory, table, stored, now } = deps;
   const { heartbeat, changedAt = 0 } = directory.mailroom;
   if (heartbeat === undefined) return null;
   const { latest, previous } = await readLastHeartbeats(table);
-  const last = latest === undefined ? undefined : await readHeartbeat(table, directory, latest);
+  const last = latest === undefined ? undefined : await readHeartbeat(stored.inbox, directory, latest);
   // The schedule may have been deployed just now, or changed.
   const isSilent = now - Math.max(last?.sentAt ?? 0, changedAt) > 2 * heartbeat.everyMs;
   const late = last === undefined ? [] : await lateAt(deps, last, previous, heartbeat.everyMs);
@@ -70,7 +72,7 @@ export async function readHeartbeatStatus(deps: HeartbeatDeps): Promise<Heartbea
 
 /** A consumer that has acknowledged the last heartbeat is not late, even if the one before it was lost. */
 async function lateAt(
-  { directory, table, now }: HeartbeatDeps,
+  { directory, stored, now }: HeartbeatDeps,
   last: HeartbeatReading,
   previous: string | undefined,
   everyMs: number,
@@ -79,7 +81,7 @@ async function lateAt(
   const isDue = now - last.sentAt >= everyMs;
   if (!isDue && previous === undefined) return [];
   const { eventId, sentAt, waiting } =
-    isDue || previous === undefined ? last : await readHeartbeat(table, directory, previous);
+    isDue || previous === undefined ? last : await readHeartbeat(stored.inbox, directory, previous);
   return waiting
     .filter((consumer) => last.waiting.includes(consumer))
     .map((consumer) => ({ consumer, eventId, sentAt }));

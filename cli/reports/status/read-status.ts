@@ -2,21 +2,21 @@ import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { byInbox } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { readSourceConsumers } from '../../../lambdas/runtime/operations/source-consumers.ts';
-import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdOf, eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { isUnreadable, readable, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
-import { readDeadPointers } from '../../deployment/dead-pointers.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { CheckDeps, Checked } from '../checks/check.ts';
 import type { CommandLines } from '../findings/findings.ts';
 import { createWarnings } from './consumer-warnings.ts';
 import { readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
-import { oldestMs, readPending, waitingSince } from './pending-events.ts';
+import { committedSince, oldestMs, waitingSince } from './pending-events.ts';
 import { isUnprocessed, type RecentMessage, type RecentSample, readRecent } from './recent-messages.ts';
 import { DUE_TIMES_KEPT_MS, readDueTimes, scheduledStatus } from './scheduled-events.ts';
 import { deadEventsStatus, held, readSourceStatus } from './source-status.ts';
@@ -28,7 +28,8 @@ export interface StatusDeps {
   readonly directory: Directory;
   readonly region: string;
   readonly table: Table;
-  /** The table port also reads the rows of a PostgreSQL database. @default false */
+  readonly stored: StoredRows;
+  /** `stored` also reads the rows of a PostgreSQL database. @default false */
   readonly readsPostgres?: boolean;
   readonly queues: Queues;
   /** Makes the checks up to the level `settings`: see `checksOf`. */
@@ -58,31 +59,31 @@ const AS_TYPED: CommandLines = { commandLine: (command) => command, awsLine: (co
 
 /** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
-  const { directory, region, table, readsPostgres = false, queues, keep = keepNothing, now } = deps;
+  const { directory, region, table, stored, readsPostgres = false, queues, keep = keepNothing, now } = deps;
   const { read: inTable } = byInbox(directory, readsPostgres);
   const reading = readDepths(queues, directory);
   // Awaited below: until then its failure has no other handler.
   reading.catch(() => {});
   const sweep = await readSweepState(directory, table);
   // The time of creation matters only before the first complete pass.
-  const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => table.createdAt()));
+  const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => stored.createdAt()));
   const [pending, dead, consumers, others, depths, wiring, heartbeat, recent, dueTimes] = await Promise.all([
     keep(
       'pending',
       ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
-      () => readPending(deps, sweep, sweptAt),
+      () => stored.outbox.pending({ ...sweep, sweptAt }, now),
     ),
-    readDeadPointers(table, sweep.shards, POINTERS_MAX),
-    eachOf(directory.consumers, (consumer) => readConsumer(table, consumer, now)),
+    stored.deadLetters.dead(sweep.shards, POINTERS_MAX),
+    eachOf(directory.consumers, (consumer) => readConsumer(stored, consumer, now)),
     readAtSources(deps),
     reading,
     deps.wiring({ now, sweptAt: async () => sweptAt }),
     readHeartbeatStatus(deps),
-    readRecent({ table, directory: inTable, shards: sweep.shards, keep, now }),
-    keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ table, shards: sweep.shards }, now)),
+    readRecent({ stored, directory: inTable, shards: sweep.shards, keep, now }),
+    keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ stored, shards: sweep.shards }, now)),
   ]);
   const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
-  const look = createWarnings({ directory: inTable, table, shards: sweep.shards, keep, now });
+  const look = createWarnings({ directory: inTable, stored, shards: sweep.shards, keep, now });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
     const { name, queue, deadLetterQueue, undeliveredQueue = '' } = consumer;
     const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');
@@ -139,20 +140,20 @@ function outboxStatus(
   { directory, now }: StatusDeps,
   { sweptTo }: SweepReading,
   sweptAt: number,
-  pending: readonly Item[],
+  pending: readonly StoredEventRow[],
   dead: number,
   recent: RecentSample,
 ): Omit<StatusReport['outbox'], 'scheduled'> {
   const { sources } = directory.mailroom;
-  const isUndeclared = ({ source }: Item) =>
-    typeof source === 'string' && sources?.includes(source) === false;
+  const isUndeclared = ({ source }: StoredEventRow) =>
+    source !== undefined && sources?.includes(source) === false;
   const undeclared = pending.filter(isUndeclared);
   const declared = pending.filter((item) => !isUndeclared(item));
-  const unreadable = pending.flatMap((item) => (isUnreadable(readOutboxRow(item)) ? [item.SK] : []));
+  const unreadable = pending.flatMap((row) => (isUnreadable(row) ? [row.SK] : []));
   return {
     pending: pending.length,
     oldestPendingMs: oldestMs(declared, now, waitingSince),
-    oldestCommittedMs: oldestMs(declared, now, pendingSince),
+    oldestCommittedMs: oldestMs(declared, now, committedSince),
     dead,
     unreadable: new Set([...unreadable, ...recent.unreadable]).size,
     undeclared: undeclared.length,
@@ -173,18 +174,22 @@ async function readDepths(queues: Queues, directory: Directory): Promise<Depths>
   return new Map(await eachOf(urls, async (url) => [url, await depthOf(queues, url)] as const));
 }
 
-async function readConsumer<C extends Pick<ConsumerEntry, 'name'>>(table: Table, consumer: C, now: number) {
+async function readConsumer<C extends Pick<ConsumerEntry, 'name'>>(
+  stored: StoredRows,
+  consumer: C,
+  now: number,
+) {
   const [waiting, rejected] = await Promise.all([
-    readWaiting(table, consumer.name, FAILED_MAX, now),
-    readRejected(table, consumer.name, POINTERS_MAX, now),
+    readWaiting(stored, consumer.name, FAILED_MAX, now),
+    readRejected(stored, consumer.name, POINTERS_MAX, now),
   ]);
   return { consumer, waiting, rejected };
 }
 
 /** The consumers of other sources. They enter themselves at any time, also while a status is watched. */
-async function readAtSources({ table, directory, keep = keepNothing, now }: StatusDeps) {
+async function readAtSources({ table, stored, directory, keep = keepNothing, now }: StatusDeps) {
   const entered = await keep('source consumers', KEPT_MS, () => readSourceConsumers(table, directory, now));
-  return eachOf(entered, (consumer) => readConsumer(table, consumer, now));
+  return eachOf(entered, (consumer) => readConsumer(stored, consumer, now));
 }
 
 /** The counts of the rows of a consumer's inbox, and the ids of those that cannot be read. */

@@ -4,10 +4,8 @@ import { isHeartbeat } from '../../../lambdas/runtime/events/heartbeat-event.ts'
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { type OutboxReaderDeps, publishedIn } from '../../deployment/published-events.ts';
-import { minutesOf, withItems } from '../../deployment/rows-reader.ts';
+import { minutesOf } from '../../deployment/rows-reader.ts';
 import type { Keep } from './kept-readings.ts';
 
 /** A sampled event at one of the consumers that must receive it. Times are epoch milliseconds. */
@@ -94,17 +92,12 @@ async function readMinute(
     };
     return event.consumers.map((consumer) => ({ consumer, ...common }));
   });
-  const messages = await withItems(
-    deps.table,
-    expected,
-    ({ consumer, eventId }) => inboxKey(consumer, eventId),
-    (message, item): RecentMessage => {
-      const state = inboxState(readInboxRow(item), deps.now);
-      const isClaimed = state.is === 'leased' || state.is === 'abandoned';
-      const crashes = isClaimed ? (state.row.unfinished ?? 0) + (state.is === 'abandoned' ? 1 : 0) : 0;
-      const processedAt = state.is === 'processed' ? state.row.processedAt : undefined;
-      return { ...message, is: state.is, crashes, processedAt };
-    },
-  );
+  const messages = await deps.stored.inbox.byEvents(expected, (message, row): RecentMessage => {
+    const state = inboxState(row, deps.now);
+    const isClaimed = state.is === 'leased' || state.is === 'abandoned';
+    const crashes = isClaimed ? (state.row.unfinished ?? 0) + (state.is === 'abandoned' ? 1 : 0) : 0;
+    const processedAt = state.is === 'processed' ? state.row.processedAt : undefined;
+    return { ...message, is: state.is, crashes, processedAt };
+  });
   return { messages, unreadable };
 }

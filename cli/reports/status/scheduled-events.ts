@@ -1,16 +1,8 @@
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
-import type { Item } from '../../../lambdas/runtime/store/table.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
-import {
-  eachOf,
-  isNotDue,
-  minutesOf,
-  type PartialList,
-  partitionsOf,
-  readPartition,
-} from '../../deployment/rows-reader.ts';
+import { isNotDue, minutesOf, type PartialList, readMinutes } from '../../deployment/rows-reader.ts';
 import { waitingSince } from './pending-events.ts';
 
 /** The scheduled events of a status. */
@@ -36,30 +28,31 @@ const ROWS_MAX = 50;
 
 /** Reads when scheduled events are due, for the next hour and as long as the result is kept. It reads every minute, because there is no index. */
 export async function readDueTimes(
-  { table, shards }: OutboxReaderDeps,
+  { stored, shards }: OutboxReaderDeps,
   now: number,
 ): Promise<PartialList<number>> {
-  const partitions = minutesOf(now, now + WITHIN_MS + DUE_TIMES_KEPT_MS).flatMap((minute) =>
-    partitionsOf(minute, shards),
+  const minutes = minutesOf(now, now + WITHIN_MS + DUE_TIMES_KEPT_MS);
+  const lists = await readMinutes(
+    stored.outbox,
+    { minutes, shards },
+    { status: 'PENDING', max: ROWS_MAX },
+    (row) => (isNotDue(row, now) ? (row.dueAt ?? []) : []),
   );
-  const query = { skPrefix: EVENT_PREFIX, where: { status: 'PENDING' }, limit: ROWS_MAX };
-  const pages = await eachOf(partitions, (pk) => readPartition(table, { ...query, pk }, ROWS_MAX));
   return {
-    items: pages.flatMap(({ items }) =>
-      items.flatMap((item) => (isNotDue(item, now) ? [Number(item.dueAt)] : [])),
-    ),
-    more: pages.some(({ more }) => more),
+    items: lists.flatMap(({ items }) => items.flat()),
+    more: lists.some(({ more }) => more),
   };
 }
 
 /** @param dueTimes - as read up to ten minutes ago @param pending - the PENDING events that are due */
 export function scheduledStatus(
   dueTimes: readonly number[],
-  pending: readonly Item[],
+  pending: readonly StoredEventRow[],
   now: number,
 ): ScheduledStatus {
   const due = dueTimes.filter((at) => at > now && at <= now + WITHIN_MS);
-  const isOverdue = (item: Item) => item.dueAt !== undefined && now - (waitingSince(item) ?? now) > STUCK_MS;
+  const isOverdue = (item: StoredEventRow) =>
+    item.dueAt !== undefined && now - (waitingSince(item) ?? now) > STUCK_MS;
   return {
     withinMs: WITHIN_MS,
     due: due.length,

@@ -34,17 +34,17 @@ const DEPTH_KEPT_MS = 4_000;
 export function createStatusReader(
   deployment: Pick<
     Deployment,
-    'directory' | 'region' | 'table' | 'postgres' | 'queues' | 'resources' | 'clock'
+    'directory' | 'region' | 'table' | 'stored' | 'postgres' | 'queues' | 'resources' | 'clock'
   >,
 ): StatusReader {
-  const { directory, region, table, postgres, queues, resources, clock } = deployment;
+  const { directory, region, table, stored, postgres, queues, resources, clock } = deployment;
   const { keep, forget } = createKeptReadings(clock);
   const kept: Queues = {
     ...queues,
     depth: (url) => keep(`depth ${url}`, DEPTH_KEPT_MS, () => queues.depth(url)),
     receive: (url, options) => keep(`dead letters ${url}`, KEPT_MS, () => queues.receive(url, options)),
   };
-  const pauses = pausesOf({ table, queues: kept, clock });
+  const pauses = pausesOf({ stored, queues: kept, clock });
   const wiring: StatusDeps['wiring'] = (sweep) =>
     keep(
       'wiring',
@@ -57,6 +57,7 @@ export function createStatusReader(
         directory,
         region,
         table,
+        stored,
         readsPostgres: postgres !== undefined,
         queues: kept,
         keep,

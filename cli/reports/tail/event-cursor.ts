@@ -1,8 +1,7 @@
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import { eventIdOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { EVENT_PREFIX } from '../../../lambdas/runtime/store/keys.ts';
-import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
-import { eachOf, isNotDue, minutesOf, partitionsOf } from '../../deployment/rows-reader.ts';
+import { isNotDue, minutesOf, readMinutes } from '../../deployment/rows-reader.ts';
 import { BEHIND_MAX_MS } from '../../terminal/aws-clock.ts';
 
 /** A commit may become visible this much later than one with a younger id: the range is read again for as long. */
@@ -17,7 +16,7 @@ const ROWS_MAX = 1_000;
 /** An outbox row and the id of its event. */
 export interface NewRow {
   readonly eventId: string;
-  readonly item: Item;
+  readonly row: StoredEventRow;
 }
 
 /** The result of one step. */
@@ -36,7 +35,7 @@ export interface NewEvents {
  * @returns the function to call; its second argument is the most rows of a minute to read @default 1,000
  */
 export function createEventCursor(
-  { table, shards }: OutboxReaderDeps,
+  { stored, shards }: OutboxReaderDeps,
   since: number,
 ): (now: number, rowsMax?: number) => Promise<NewEvents> {
   let from = since;
@@ -44,17 +43,13 @@ export function createEventCursor(
   return async (now, rowsMax = ROWS_MAX) => {
     const limit = Math.ceil(rowsMax / shards.length);
     const until = now + BEHIND_MAX_MS;
-    const partitions = minutesOf(from, until).flatMap((minute) => partitionsOf(minute, shards));
-    const SK = `${EVENT_PREFIX}${idsFrom(from)}`;
-    const pages = await eachOf(partitions, (pk) =>
-      table.query({ pk, skPrefix: EVENT_PREFIX, limit, cursor: { PK: pk, SK } }),
+    const pages = await readMinutes(
+      stored.outbox,
+      { minutes: minutesOf(from, until), shards },
+      { after: idsFrom(from), max: limit },
+      (row) => (isNotDue(row, until) ? [] : (newRow(row) ?? [])),
     );
-    const read = pages.flatMap(({ items }) =>
-      items.flatMap((item) => {
-        const eventId = eventIdOf(item);
-        return eventId === undefined || isNotDue(item, until) ? [] : [{ eventId, item }];
-      }),
-    );
+    const read = pages.flatMap(({ items }) => items.flat());
     const rows = read.filter(({ eventId }) => !seen.has(eventId));
     from = Math.max(from, now - OVERLAP_MS);
     // Older ids are not read again.
@@ -62,9 +57,15 @@ export function createEventCursor(
     seen = new Set([...seen, ...read.map(({ eventId }) => eventId)].filter((eventId) => eventId > kept));
     return {
       rows: rows.sort((a, b) => (a.eventId < b.eventId ? -1 : 1)),
-      more: pages.some(({ cursor }) => cursor !== undefined),
+      more: pages.some(({ more }) => more),
     };
   };
+}
+
+/** The row with the id of its event; `undefined` if its key is not that of an event. */
+export function newRow(row: StoredEventRow): NewRow | undefined {
+  const eventId = eventIdOf(row);
+  return eventId === undefined ? undefined : { eventId, row };
 }
 
 /** A text before every event id of a time or later, and after every earlier one. */

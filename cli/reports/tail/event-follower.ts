@@ -1,12 +1,11 @@
 import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
-import { eventIdTime, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
-import { readable, readInboxRow, readOutboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Item, Table } from '../../../lambdas/runtime/store/table.ts';
-import { withItems } from '../../deployment/rows-reader.ts';
+import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
+import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { NewRow } from './event-cursor.ts';
 
 /** The state of an event, as in the JSON document of docs/cli-json.md. */
@@ -57,7 +56,7 @@ const FINAL: ReadonlySet<TailedState> = new Set(['processed', 'rejected', 'disca
 /** Dependencies of {@link createFollower}. */
 export interface FollowerDeps {
   readonly directory: Directory;
-  readonly table: Pick<Table, 'getEach'>;
+  readonly stored: Pick<StoredRows, 'outbox' | 'inbox'>;
 }
 
 /**
@@ -68,7 +67,7 @@ export interface FollowerDeps {
  *
  * @example
  * ```ts
- * const follow = createFollower({ directory, table });
+ * const follow = createFollower({ directory, stored });
  * const { events } = await follow(rows, clock.now());
  * ```
  */
@@ -83,10 +82,10 @@ export function createFollower(
     taken = fresh.slice(-FOLLOWED_MAX);
     skipped += fresh.length - taken.length;
     const before = new Map(followed.map((event) => [event.eventId, event]));
-    const items = new Map(taken.map(({ eventId, item }) => [eventId, item]));
-    const ids = [...new Set([...before.keys(), ...items.keys()])].slice(-FOLLOWED_MAX);
-    const expected = await readOutbox(deps, ids, items, before);
-    const { events, processed } = await readMessages(deps.table, expected, before, now);
+    const read = new Map(taken.map(({ eventId, row }) => [eventId, row]));
+    const ids = [...new Set([...before.keys(), ...read.keys()])].slice(-FOLLOWED_MAX);
+    const expected = await readOutbox(deps, ids, read, before);
+    const { events, processed } = await readMessages(deps.stored.inbox, expected, before, now);
     followed = events.filter((event) => !isFinished(event));
     const step = {
       events: events.filter((event) => stateText(event) !== stateText(before.get(event.eventId))),
@@ -107,29 +106,26 @@ type Expected = Omit<FollowedEvent, 'consumers'> & {
 
 type Known = ReadonlyMap<string, FollowedEvent>;
 
-/** @param items - the outbox rows that were just read */
+/** @param rows - the outbox rows that were just read */
 async function readOutbox(
-  { directory, table }: FollowerDeps,
+  { directory, stored }: FollowerDeps,
   ids: readonly string[],
-  items: ReadonlyMap<string, Item>,
+  rows: ReadonlyMap<string, StoredEventRow>,
   before: Known,
 ): Promise<Expected[]> {
   const isKnown = (eventId: string) => before.get(eventId)?.status === 'PUBLISHED';
-  const unread = ids.filter((eventId) => !items.has(eventId) && !isKnown(eventId));
-  const read = new Map(
-    await withItems(table, unread, outboxKeyOf, (eventId, item) => [eventId, item] as const),
-  );
+  const unread = ids.filter((eventId) => !rows.has(eventId) && !isKnown(eventId));
+  const read = new Map(await stored.outbox.byIds(unread, (eventId, row) => [eventId, row] as const));
   return ids.map((eventId) => {
     const event = before.get(eventId);
     if (event !== undefined && isKnown(eventId)) return { ...event, names: Object.keys(event.consumers) };
-    return expectedOf(directory, eventId, items.get(eventId) ?? read.get(eventId));
+    return expectedOf(directory, eventId, rows.get(eventId) ?? read.get(eventId));
   });
 }
 
-function expectedOf(directory: Directory, eventId: string, item: Item | undefined): Expected {
+function expectedOf(directory: Directory, eventId: string, row: StoredEventRow | undefined): Expected {
   const at = eventIdTime(eventId);
-  const row = readable(readOutboxRow(item));
-  if (row === undefined) {
+  if (row === undefined || isUnreadable(row)) {
     const nothing = { type: null, source: null, aggregateType: null, aggregateId: null, correlationId: null };
     return { eventId, at, ...nothing, status: 'UNREADABLE', names: [] };
   }
@@ -150,7 +146,7 @@ function expectedOf(directory: Directory, eventId: string, item: Item | undefine
 }
 
 async function readMessages(
-  table: FollowerDeps['table'],
+  inbox: StoredRows['inbox'],
   events: readonly Expected[],
   before: Known,
   now: number,
@@ -158,14 +154,13 @@ async function readMessages(
   const knownState = (eventId: string, name: string) => before.get(eventId)?.consumers[name];
   const isOpen = (state: TailedState | undefined) => state === undefined || !FINAL.has(state);
   const open = events.flatMap(({ eventId, names }) =>
-    names.filter((name) => isOpen(knownState(eventId, name))).map((name) => ({ eventId, name })),
+    names.filter((name) => isOpen(knownState(eventId, name))).map((consumer) => ({ eventId, consumer })),
   );
-  const read = await withItems(
-    table,
-    open,
-    ({ eventId, name }) => inboxKey(name, eventId),
-    (message, item) => ({ ...message, state: inboxState(readInboxRow(item), now) }),
-  );
+  const read = await inbox.byEvents(open, ({ eventId, consumer: name }, row) => ({
+    eventId,
+    name,
+    state: inboxState(row, now),
+  }));
   const idOf = (eventId: string, name: string) => `${eventId} ${name}`;
   const states = new Map(read.map(({ eventId, name, state }) => [idOf(eventId, name), tailed(state)]));
   const stateOf = (eventId: string, name: string) =>

@@ -1,26 +1,26 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import { externalEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
-import { isEventId, outboxKeyOf, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
+import { isEventId, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/external-id.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { type PrefixDeps, wholeEventId } from '../../deployment/event-prefix.ts';
-import { eachOf, withItems } from '../../deployment/rows-reader.ts';
+import { eachOf } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
 import { isOf, matchOf, searchEvents } from '../events/search-events.ts';
-import { storedEnvelopeOf } from '../events/stored-envelope.ts';
+import { envelopeOf } from '../events/stored-envelope.ts';
 import type { Trace, UnfoundNumbers } from './trace.ts';
 import { PEEK, readTrace } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
 export type FindDeps = Pick<
   Deployment,
-  'directory' | 'table' | 'queues' | 'terminal' | 'commandLine' | 'neighbors' | 'broken' | 'claims'
+  'directory' | 'table' | 'stored' | 'queues' | 'terminal' | 'commandLine' | 'neighbors' | 'broken' | 'claims'
 >;
 
 /**
@@ -84,35 +84,30 @@ async function wholeIdIn(rooms: readonly PrefixDeps[], given: string): Promise<s
  * where the search did not read.
  */
 async function withCauses(
-  rooms: readonly Pick<FindDeps, 'table'>[],
+  rooms: readonly Pick<FindDeps, 'stored'>[],
   found: readonly string[],
   id: string,
 ): Promise<string[]> {
   const known = new Set(found);
   const seen = new Set(found);
   for (let next = found; next.length > 0; ) {
-    const rows = (await rowsOf(rooms, next)).filter((row) => matchOf(row, id).length > 0);
-    for (const eventId of rows.flatMap((row) => matchOf(row, id))) known.add(eventId);
-    next = [...new Set(rows.flatMap(causesOf))].filter((eventId) => !seen.has(eventId));
+    const ids = next;
+    const read = await eachOf(rooms, ({ stored }) =>
+      stored.outbox.byIds(ids, (_eventId, row) => (row === undefined ? [] : matchWithCauses(row, id))),
+    );
+    const matches = read.flat(2);
+    for (const { eventId } of matches) known.add(eventId);
+    next = [...new Set(matches.flatMap(({ causes }) => causes))].filter((eventId) => !seen.has(eventId));
     for (const eventId of next) seen.add(eventId);
   }
   return [...known];
 }
 
-/** The events that a row names as its cause and as the first of its chain. */
-function causesOf(row: Item): string[] {
-  const { causationId, correlationId } = storedEnvelopeOf(row) ?? {};
-  return [causationId, correlationId].filter(isEventId);
-}
-
-async function rowsOf(
-  rooms: readonly Pick<FindDeps, 'table'>[],
-  eventIds: readonly string[],
-): Promise<Item[]> {
-  const found = await eachOf(rooms, ({ table }) =>
-    withItems(table, eventIds, outboxKeyOf, (_eventId, item) => item),
-  );
-  return found.flat().filter((item) => item !== undefined);
+/** An event that matches, with the events that its row names as its cause and as the first of its chain. */
+function matchWithCauses(row: StoredEventRow, id: string) {
+  const { causationId, correlationId } = envelopeOf(row.envelope) ?? {};
+  const causes = [causationId, correlationId].filter(isEventId);
+  return matchOf(row, id).map((eventId) => ({ eventId, causes }));
 }
 
 /**

@@ -9,25 +9,18 @@ import {
 import type { ConsumerEntry, Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
-import { eventIdTime, isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
-import {
-  readable,
-  readFailedHint,
-  readInboxRow,
-  readOutboxRow,
-} from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { findResend, replacementOf } from '../../deployment/resent-event.ts';
-import { eachOf, minutesOf, once, partitionsOf, readPartition } from '../../deployment/rows-reader.ts';
-import { envelopeOf, storedEnvelopeOf, storedEventId } from '../events/stored-envelope.ts';
+import { eachOf, minutesOf, once, readMinutes } from '../../deployment/rows-reader.ts';
+import { envelopeOf, storedEventId } from '../events/stored-envelope.ts';
 import { readSourceMessages } from './source-messages.ts';
 import { bornAt, type FoundDeadLetter, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
-import { type BusDeps, firstOf, type OpenBus, openBus, roomOf } from './traced-bus.ts';
+import { type BusDeps, firstOf, type OpenBus, openBus, type ReadRoom, roomOf } from './traced-bus.ts';
 
 /** Dependencies of {@link readTrace}. */
 export interface TraceDeps extends BusDeps {
-  /** The database whose rows the table port also reads. @default none */
+  /** The database whose rows are also read. @default none */
   readonly postgres?: unknown;
   readonly queues: Queues;
   readonly signal?: AbortSignal | undefined;
@@ -93,10 +86,8 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
 
 async function readEvent(reading: TraceReading, eventId: string): Promise<TracedEvent> {
   const { read: directory, unread } = byInbox(reading.directory, reading.postgres !== undefined);
-  const outbox = await firstOf(reading, ({ table }) =>
-    isEventId(eventId) ? table.get(outboxKeyOf(eventId)) : Promise.resolve(undefined),
-  );
-  const row = readOutboxRow(outbox.found);
+  const outbox = await firstOf(reading, ({ stored }) => stored.outbox.byId(eventId));
+  const row = outbox.found;
   const event = readable(row);
   // Of an event that has expired or cannot be read, only the consumers that have a row of it are known.
   const envelope = event && envelopeOf(event.envelope);
@@ -106,7 +97,7 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
       : consumersOf(directory, { ...event, data: () => envelope?.data });
   const until = lastResendOf(eventId, directory);
   const { found: resent, elsewhere: resentIn } =
-    row === undefined ? await firstOf(reading, ({ table }) => findResend(table, eventId, until)) : {};
+    row === undefined ? await firstOf(reading, ({ stored }) => findResend(stored, eventId, until)) : {};
   const isExpected = (consumer: ConsumerEntry) =>
     event?.status === 'PUBLISHED' ||
     (resent?.consumer === atHome(consumer).name && consumer.elsewhere?.table === resentIn);
@@ -127,8 +118,8 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
   );
   const caused = await eachOf(messages, (message) => causedBy(reading, eventId, message));
   const { elsewhere } = outbox;
-  const { table } = roomOf(reading, undefined);
-  const atSources = await readSourceMessages(table, directory.sourceConsumers ?? [], eventId, event);
+  const { stored } = roomOf(reading, undefined);
+  const atSources = await readSourceMessages(stored.inbox, directory.sourceConsumers ?? [], eventId, event);
   return { eventId, elsewhere, row, envelope, resent, messages, atSources, caused: caused.flat() };
 }
 
@@ -145,22 +136,21 @@ async function readMessage(
   isExpected: boolean,
 ): Promise<TracedMessage> {
   const { queues, depths } = reading;
-  const { table } = roomOf(reading, consumer.elsewhere?.table);
+  const { inbox, deadLetters } = roomOf(reading, consumer.elsewhere?.table).stored;
   const own = atHome(consumer);
-  const row = readInboxRow(await table.get(inboxKey(own.name, eventId), { consistent: true }));
+  const row = await inbox.byEvent(own.name, eventId, true);
   const status = readable(row)?.status;
   const lost = row === undefined && isExpected;
-  const pointer = lost ? await table.get(rejectedKey(own.name, eventId), { consistent: true }) : undefined;
-  const hint = status === 'FAILED' ? await table.get(failedKey(own.name, eventId)) : undefined;
+  const isRowDeleted = lost && (await deadLetters.isRejected(own.name, eventId));
   const isSearched = lost || status === 'REJECTED';
   const found = isSearched ? await findDeadLetter(reading, eventId, row, own) : NOT_LOOKED_FOR;
   return {
     consumer,
     row,
-    failedAt: hint && readable(readFailedHint(hint))?.failedAt,
+    failedAt: status === 'FAILED' ? await inbox.failedAt(own.name, eventId) : undefined,
     queue: isSearched ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
     ...found,
-    ...(pointer !== undefined && { isRowDeleted: true }),
+    ...(isRowDeleted && { isRowDeleted }),
   };
 }
 
@@ -210,7 +200,7 @@ async function causedBy(
   eventId: string,
   { consumer, ...message }: TracedMessage,
 ): Promise<string[]> {
-  const { table, shards } = roomOf(reading, consumer.elsewhere?.table);
+  const room = roomOf(reading, consumer.elsewhere?.table);
   const replacement = replacementOf(message.row);
   if (replacement !== undefined) return [replacement];
   const row = readable(message.row);
@@ -218,26 +208,24 @@ async function causedBy(
   const until = row.processedAt;
   const claimedAt = row.claimedAt ?? until - MINTED_WITHIN_MS;
   const minutes = minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
-  const partitions = minutes.flatMap((minute) => partitionsOf(minute, shards));
-  const found = await eachOf(partitions, (pk) =>
-    once(reading.written, `${table.name} ${consumer.service} ${pk}`, () =>
-      writtenBy(table, pk, consumer.service),
+  const found = await eachOf(minutes, (minute) =>
+    once(reading.written, `${room.table.name} ${consumer.service} ${minute}`, () =>
+      writtenBy(room, minute, consumer.service),
     ),
   );
   return found.flat().flatMap((event) => (event.causationId === eventId ? [event.eventId] : []));
 }
 
-/** The events that a service wrote into a partition. */
+/** The events that a service wrote in a minute. */
 async function writtenBy(
-  table: Table,
-  pk: string,
+  { stored, shards }: Pick<ReadRoom, 'stored' | 'shards'>,
+  minute: string,
   source: string,
 ): Promise<{ readonly eventId: string; readonly causationId: string }[]> {
-  const query = { pk, skPrefix: 'EVENT#', where: { source } };
-  const { items } = await readPartition(table, query, Number.POSITIVE_INFINITY);
-  return items.flatMap((item) => {
-    const eventId = storedEventId(item);
-    const causationId = storedEnvelopeOf(item)?.causationId;
+  const lists = await readMinutes(stored.outbox, { minutes: [minute], shards }, { source }, (row) => {
+    const eventId = storedEventId(row);
+    const causationId = envelopeOf(row.envelope)?.causationId;
     return eventId === undefined || causationId === undefined ? [] : [{ eventId, causationId }];
   });
+  return lists.flatMap(({ items }) => items.flat());
 }

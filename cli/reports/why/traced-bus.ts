@@ -5,11 +5,13 @@ import type { Directory } from '../../../lambdas/runtime/operations/directory.ts
 import type { BrokenDirectory } from '../../../lambdas/runtime/operations/directory-reader.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { readSweepState } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 
 /** A Mailroom whose rows a trace reads. */
 interface TracedMailroom {
   readonly directory: Directory;
   readonly table: Table;
+  readonly stored: StoredRows;
 }
 
 /** A Mailroom, and the others on its bus. */
@@ -34,7 +36,8 @@ export interface OpenBus {
   readonly unread: Set<string>;
 }
 
-interface ReadRoom extends TracedMailroom {
+/** A Mailroom whose rows can be read. */
+export interface ReadRoom extends TracedMailroom {
   readonly shards: readonly number[];
 }
 
@@ -47,9 +50,10 @@ interface ClosedRoom {
 /** Opens the Mailrooms of the bus. One that cannot be read is left out, and named. */
 export async function openBus(deps: BusDeps): Promise<OpenBus> {
   const { neighbors = [], claims } = deps;
-  const open = async ({ directory, table }: TracedMailroom): Promise<ReadRoom> => ({
+  const open = async ({ directory, table, stored }: TracedMailroom): Promise<ReadRoom> => ({
     directory,
     table,
+    stored,
     shards: (await readSweepState(directory, table)).shards,
   });
   const closed: ClosedRoom[] = [];

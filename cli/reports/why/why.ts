@@ -50,8 +50,8 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     .flatMap(({ messages }) => messages)
     .find(({ consumer }) => consumer.name === first.consumer);
   const room = rooms.find(({ table }) => table.name === judged?.consumer.elsewhere?.table) ?? deployment;
-  const { directory, table } = room;
-  const redrive = await checkRedrive({ directory, table, check, now: context.now }, trace, first);
+  const { directory, table, stored } = room;
+  const redrive = await checkRedrive({ directory, table, stored, check, now: context.now }, trace, first);
   const verdict = verdictOf(trace, withRedrive(context, redrive));
   const json = {
     verdict: { ...verdict, consumer: verdict.consumer ?? null },

@@ -12,7 +12,10 @@ import { type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace.ts';
 
 /** Dependencies of {@link checkWiring}. */
-export type WiringCheckDeps = Pick<Deployment, 'directory' | 'resources' | 'queues' | 'table' | 'clock'>;
+export type WiringCheckDeps = Pick<
+  Deployment,
+  'directory' | 'resources' | 'queues' | 'table' | 'stored' | 'clock'
+>;
 
 /** The parts that publish a PENDING event: see `checksOf`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
@@ -52,7 +55,7 @@ export async function checkWiring(
   const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
   for (const { name } of deployment.directory.unlisted ?? []) parts.add(name);
-  const sweptAt = () => readSweptAt(deployment.directory, deployment.table);
+  const sweptAt = () => readSweptAt(deployment.directory, deployment);
   const checks = checksOf({ ...deployment, pauses: pausesOf(deployment), sweptAt, now }, 'flow');
   return runChecks(checks.filter(({ part }) => parts.has(part)));
 }

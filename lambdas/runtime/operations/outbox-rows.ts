@@ -17,7 +17,7 @@ interface UnreadableEvent
 export type StoredEventRow = OutboxRow | UnreadableEvent;
 
 /** The rows of a minute to read, in the order of their ids. */
-interface MinuteChoice {
+export interface MinuteChoice {
   readonly status?: OutboxRow['status'] | undefined;
   readonly type?: string | undefined;
   readonly source?: string | undefined;
@@ -32,7 +32,7 @@ interface MinuteChoice {
 }
 
 /** One page of a minute. */
-interface EventPage<T> {
+export interface EventPage<T> {
   readonly items: readonly T[];
   /** There may be more to read. */
   readonly more: boolean;
@@ -99,7 +99,7 @@ function eventsIn(item: Item): readonly StoredEventRow[] {
 }
 
 /** Reads a stored item as an event. */
-function storedEvent(item: Item | undefined): StoredEventRow | undefined {
+export function storedEvent(item: Item | undefined): StoredEventRow | undefined {
   const row = readOutboxRow(item);
   if (item === undefined || !isUnreadable(row)) return row;
   const envelope = envelopeJson(item);

@@ -25,8 +25,8 @@ export function isUnreadable(row: Key | undefined): row is UnreadableRow {
 }
 
 /** Returns the row if it can be read; `undefined` if it does not exist or cannot be read. */
-export function readable<R extends Key>(row: R | UnreadableRow | undefined): R | undefined {
-  return isUnreadable(row) ? undefined : row;
+export function readable<R extends Key>(row: R | undefined): Exclude<R, UnreadableRow> | undefined {
+  return isUnreadable(row) ? undefined : (row as Exclude<R, UnreadableRow> | undefined);
 }
 
 /** The kinds of stored attributes. */

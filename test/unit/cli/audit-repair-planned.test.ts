@@ -3,6 +3,7 @@ import { planSending, send, shownSending } from '../../../cli/changes/repair/aud
 import { plannedChange } from '../../../cli/page/server/planned-change.ts';
 import { repairJson } from '../../../cli/reports/audit/repair-text.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 
 const LONG_AGO = 20 * MINUTE_MS;
@@ -17,7 +18,10 @@ test('a repair that is bound to a plan sends exactly its events: none that becam
     region: 'eu-west-1',
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
   };
-  const plan = await shownSending(deployment, await planSending(deployment, await rig.run()));
+  const plan = await shownSending(
+    withStored(deployment),
+    await planSending(withStored(deployment), await rig.run()),
+  );
   const change = plannedChange(deployment, request, {
     kind: 'repair',
     document: { repair: repairJson(plan) } as never,
@@ -28,8 +32,8 @@ test('a repair that is bound to a plan sends exactly its events: none that becam
   const third = await rig.event(LONG_AGO);
   const report = await rig.run();
   expect(report.missing.map(({ eventId }) => eventId)).toContain(third.eventId);
-  const sending = await planSending(deployment, report, change.planned);
-  const applied = await send(deployment, sending, 'the rule had drifted');
+  const sending = await planSending(withStored(deployment), report, change.planned);
+  const applied = await send(withStored(deployment), sending, 'the rule had drifted');
   expect(repairJson(applied).events).toEqual([
     { eventId: first.eventId, consumer: 'payments', outcome: 'sent', why: null },
     {

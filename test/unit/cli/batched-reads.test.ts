@@ -5,6 +5,7 @@ import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 
 const EVENTS = 130;
@@ -41,7 +42,10 @@ const listed = { limit: 1_000 };
 test('unclaimed messages are found by reading the inbox rows together', async () => {
   const mailroom = await withMessages();
   const { table, reads } = counted(mailroom.table);
-  const { items, more } = await messagesOf({ ...mailroom, table }, worker, { ...listed, waiting: true });
+  const { items, more } = await messagesOf(withStored({ ...mailroom, table }), worker, {
+    ...listed,
+    waiting: true,
+  });
   expect({ messages: items.length, more }).toEqual({ messages: EVENTS, more: false });
   expect(reads.toSorted((a, b) => b - a)).toEqual([100, 30]);
 });
@@ -50,7 +54,7 @@ test('failed and rejected messages are listed by reading the inbox rows together
   const mailroom = await withMessages();
   for (let round = 0; round < 20; round += 1) await mailroom.deliver();
   const { table, reads } = counted(mailroom.table);
-  const { items } = await messagesOf({ ...mailroom, table }, worker, listed);
+  const { items } = await messagesOf(withStored({ ...mailroom, table }), worker, listed);
   const failed = items.filter(({ status }) => status === 'FAILED').length;
   const rejected = items.filter(({ status }) => status === 'REJECTED').length;
   expect(Math.min(failed, rejected)).toBeGreaterThan(5);
@@ -64,7 +68,7 @@ test('DEAD events are listed by reading the outbox rows together', async () => {
   for (let n = 0; n < 30; n += 1) await mailroom.outbox.commit({ events: [mailroom.happened(n)] });
   await mailroom.publish();
   const { table, reads } = counted(mailroom.table);
-  const { items } = await readUnpublished({ ...mailroom, table }, { pending: false, dead: true });
+  const { items } = await readUnpublished(withStored({ ...mailroom, table }), { pending: false, dead: true });
   expect(items).toHaveLength(30);
   expect(items.every(({ source, attempts }) => source === 'things' && attempts === 1)).toBe(true);
   expect(reads).toEqual([30]);

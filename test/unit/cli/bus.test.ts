@@ -6,6 +6,7 @@ import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts'
 import { neighborsOf, withNeighbors } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../../lambdas/runtime/operations/bus-directory.ts';
 import { consumerEntryName, type Directory } from '../../../lambdas/runtime/operations/directory.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { commit, fine } from './support/why-rig.ts';
 
@@ -47,8 +48,8 @@ test('consumers of equal names are told apart by stack, and by table in one stac
 describe('why does not say that every consumer has processed an event', () => {
   test('if the table of another Mailroom cannot be read', async () => {
     const { table, queues, eventId, context } = await processed();
-    const neighbors = [{ directory: shipping, table: { ...table, ...closed, name: 'Shipping' } }];
-    const trace = await readTrace({ directory, table, queues, neighbors }, [eventId]);
+    const neighbors = [withStored({ directory: shipping, table: { ...table, ...closed, name: 'Shipping' } })];
+    const trace = await readTrace(withStored({ directory, table, queues, neighbors }), [eventId]);
     const { state, text } = verdictOf(trace, context);
     expect(state).toBe('unproven');
     expect(text).toContain('processed by every consumer that was read. That leaves out shipping-dev/worker');
@@ -66,7 +67,9 @@ describe('why does not say that every consumer has processed an event', () => {
         { ...owner, table: directory.mailroom.table, name: worker.name },
       ],
     };
-    const trace = await readTrace({ directory, table, queues, claims: async () => claims }, [eventId]);
+    const trace = await readTrace(withStored({ directory, table, queues, claims: async () => claims }), [
+      eventId,
+    ]);
     const { state, text } = verdictOf(trace, context);
     expect(state).toBe('unproven');
     expect(text).toContain(`shipping-dev/parcels, whose entry ${consumerEntryName('Shipping', 'parcels')}`);
@@ -144,7 +147,10 @@ describe('without --database, an inbox in PostgreSQL', () => {
   test('leaves the verdict of why open', async () => {
     const { table, queues, eventId, context } = await processed();
     const verdict = async (postgres?: object) =>
-      verdictOf(await readTrace({ directory: both, table, queues, postgres }, [eventId]), context);
+      verdictOf(
+        await readTrace(withStored({ directory: both, table, queues, postgres }), [eventId]),
+        context,
+      );
     expect(await verdict()).toMatchObject({
       state: 'unproven',
       text: expect.stringContaining('moved, whose inbox is in PostgreSQL (--database reads it)'),

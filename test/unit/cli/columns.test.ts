@@ -12,6 +12,7 @@ import { COLUMNS, columnsOf, prose } from '../../../cli/terminal/prose.ts';
 import { createTerminal } from '../../../cli/terminal/terminal.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { capturedIo, unwrapped } from '../../support/captured-io.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
@@ -74,14 +75,16 @@ test.each([
   await mailroom.clock.advance(waitMs);
   const { verdict, trace } = await why(mailroom, eventId);
   const { table: rows, queues, clock } = mailroom;
-  const status = await readStatus({
-    directory,
-    region: 'eu-west-1',
-    table: rows,
-    queues,
-    wiring: wired,
-    now: clock.now(),
-  });
+  const status = await readStatus(
+    withStored({
+      directory,
+      region: 'eu-west-1',
+      table: rows,
+      queues,
+      wiring: wired,
+      now: clock.now(),
+    }),
+  );
   for (const text of [verdictText(verdict), traceText(trace), statusText(status, lines)]) {
     expect(text).not.toBe('');
     expect(tooWide(text)).toEqual([]);
@@ -101,14 +104,16 @@ test('a status with problems of the wiring, looks and unchecked parts fits 80 co
   ]) {
     const deployed = resourcesInMemory();
     plant(deployed);
-    const report = await readStatus({
-      directory,
-      region: 'eu-west-1',
-      table: rows,
-      queues,
-      wiring: wiringOf({ ...deployed.resources, table: deny }),
-      now: clock.now(),
-    });
+    const report = await readStatus(
+      withStored({
+        directory,
+        region: 'eu-west-1',
+        table: rows,
+        queues,
+        wiring: wiringOf({ ...deployed.resources, table: deny }),
+        now: clock.now(),
+      }),
+    );
     const looks = (['failing', 'stalled', 'behind'] as const).map((look) => ({
       consumer: 'a-consumer-with-a-long-name',
       look,

@@ -21,6 +21,7 @@ import { recordOperation } from '../../../lambdas/runtime/store/operation-record
 import { CODE_FOLDER } from '../../docs/page-code.ts';
 import { writeCode } from '../../docs/write-code.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { orderedMailroom } from './support/ordered-mailroom.ts';
@@ -61,18 +62,22 @@ test('status prints the members in docs/cli-json.md', async () => {
   const [expected] = await documented('status');
   startLedger({ table, clock });
   await clock.advance(1);
-  const report = await readStatus({
-    directory,
-    region: 'eu-west-1',
-    table,
-    queues,
-    wiring: async () => ({
-      problems: [{ part: 'payments', problem: 'no-bus', level: 'flow', text: '', fix: [''], followUp: [''] }],
-      skipped: [],
-      notChecked: [{ needs: [''], parts: [''] }],
+  const report = await readStatus(
+    withStored({
+      directory,
+      region: 'eu-west-1',
+      table,
+      queues,
+      wiring: async () => ({
+        problems: [
+          { part: 'payments', problem: 'no-bus', level: 'flow', text: '', fix: [''], followUp: [''] },
+        ],
+        skipped: [],
+        notChecked: [{ needs: [''], parts: [''] }],
+      }),
+      now: clock.now(),
     }),
-    now: clock.now(),
-  });
+  );
   const looks: readonly Warning[] = [
     { consumer: 'payments', look: 'missing', messages: 1, forMs: 1, conclusiveAt: 1 },
   ];
@@ -118,7 +123,7 @@ test('doctor prints the members in docs/cli-json.md', async () => {
 test('why prints the members of events in docs/cli-json.md', async () => {
   const { table, queues, eventId } = await processedMailroom();
   const [expected] = (await documented('why')) as [{ events: unknown }];
-  const trace = await readTrace({ directory, table, queues }, [eventId]);
+  const trace = await readTrace(withStored({ directory, table, queues }), [eventId]);
   const printed: unknown = JSON.parse(JSON.stringify(eventReports(trace, false)));
   expect(members(printed)).toEqual(members(expected.events));
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { wholeEventId } from '../../../cli/deployment/event-prefix.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { commit, fine, poison } from './support/why-rig.ts';
 
@@ -11,8 +12,8 @@ test.each([8, 9, 13, 18, 23, 35, 36])(
     await mailroom.clock.advance(120_000);
     await commit(mailroom);
     const given = eventId.slice(0, length);
-    expect(await wholeEventId(mailroom, given)).toBe(eventId);
-    expect(await wholeEventId(mailroom, `${given.toUpperCase()}…`)).toBe(eventId);
+    expect(await wholeEventId(withStored(mailroom), given)).toBe(eventId);
+    expect(await wholeEventId(withStored(mailroom), `${given.toUpperCase()}…`)).toBe(eventId);
   },
 );
 
@@ -22,13 +23,13 @@ test('a rejected message whose outbox row has expired is found', async () => {
   await mailroom.publish();
   await mailroom.drain();
   for (const { PK, SK } of mailroom.rows()) await mailroom.table.write({ Delete: { Key: { PK, SK } } });
-  expect(await wholeEventId(mailroom, eventId.slice(0, 13))).toBe(eventId);
+  expect(await wholeEventId(withStored(mailroom), eventId.slice(0, 13))).toBe(eventId);
 });
 
 test('an ambiguous prefix lists the events that it may mean', async () => {
   const mailroom = mailroomInMemory([fine]);
   const ids = [await commit(mailroom), await commit(mailroom)].sort();
-  const search = wholeEventId(mailroom, (ids[0] ?? '').slice(0, 13));
+  const search = wholeEventId(withStored(mailroom), (ids[0] ?? '').slice(0, 13));
   await expect(search).rejects.toMatchObject({ code: 'AMBIGUOUS_ID' });
   await expect(search).rejects.toThrow(ids.join(', '));
 });
@@ -43,5 +44,5 @@ test.each([
 ])('another text, "%s", is not an event id', async (text) => {
   const mailroom = mailroomInMemory([fine]);
   await commit(mailroom);
-  expect(await wholeEventId(mailroom, text)).toBeUndefined();
+  expect(await wholeEventId(withStored(mailroom), text)).toBeUndefined();
 });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { searchEvents } from '../../../cli/reports/events/search-events.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 
 /** Long ids, so that the envelope is stored compressed. */
@@ -29,7 +30,7 @@ async function searched(id: string, sinceMs: number, signal = new AbortControlle
     },
   };
   const until = mailroom.clock.now();
-  const found = await searchEvents(deps, id, { since: until - sinceMs, until });
+  const found = await searchEvents(withStored(deps), id, { since: until - sinceMs, until });
   const ids = [...old, ...young].map(({ eventId }) => eventId);
   return { found: found.map((eventId) => ids.indexOf(eventId)), steps };
 }
@@ -84,12 +85,12 @@ test('six hours of eight shards are searched in two seconds of waiting, and only
   };
   const until = mailroom.clock.now();
   const search = searchEvents(
-    {
+    withStored({
       directory: { ...directory, mailroom: { ...directory.mailroom, shards: 8 } },
       table,
       signal: new AbortController().signal,
       onProgress: () => {},
-    },
+    }),
     'order-1',
     { since: until - 6 * 3_600_000, until },
   );
@@ -117,5 +118,5 @@ test('an id that JSON may escape is compared by the command', async () => {
   const { clock, table } = mailroom;
   const deps = { directory, table, signal: new AbortController().signal, onProgress: () => {} };
   const window = { since: clock.now() - 60_000, until: clock.now() };
-  expect(await searchEvents(deps, id, window)).toEqual([event?.eventId]);
+  expect(await searchEvents(withStored(deps), id, window)).toEqual([event?.eventId]);
 });

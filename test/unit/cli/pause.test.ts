@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { troublesOf } from '../../../cli/page/client/flow/troubles.ts';
 import { examine } from '../../../cli/reports/checks/checks.ts';
 import { pausesOf } from '../../../cli/reports/checks/pauses.ts';
@@ -153,7 +154,7 @@ describe('a paused consumer', () => {
     const { table, queues, clock } = await paused();
     const { deps, changeMapping } = resourcesInMemory();
     changeMapping(worker.function, { enabled: false });
-    const found = await examine({ ...deps, pauses: pausesOf({ table, queues, clock }) });
+    const found = await examine({ ...deps, pauses: pausesOf({ stored: dynamoRows(table), queues, clock }) });
     const report = doctorReport(deps.directory, 'eu-west-1', deps.now, found);
     const lines = { commandLine: (command: string) => command, awsLine: (command: string) => command };
     expect(doctorText(report, lines)).not.toContain('problem');

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import {
   judgeDeadLetters,
@@ -47,6 +48,7 @@ async function judge(
   const judged = await judgeDeadLetters(
     {
       table,
+      stored: dynamoRows(table),
       now: NOW,
       check: async (_, bodies) => {
         asked.push(...bodies);

@@ -9,6 +9,7 @@ import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { manualClock, memoryTable } from '../../../testing/index.ts';
 import { runThrough } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 
 const BANK_ERROR = Object.assign(new Error('The bank answered 500'), { name: 'BankError' });
 /** As a consumer stores it, of a failed attempt and of the rejection after the last one. */
@@ -71,7 +72,7 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
       redriveInSteps(
         { clock, signal: stop.signal, progress: (line) => said.push(line) },
         deadLetters,
-        queueRedriver({ table: memory, queues: queues as Queues }, source),
+        queueRedriver(withStored({ table: memory, queues: queues as Queues }), source),
         { ratePerS: 10, waitMs: 60_000 },
       ),
     );
@@ -95,7 +96,7 @@ test('a dead letter without an inbox row is marked as sent again on its outbox r
     return 'a new id';
   };
   const queues = { send, remove: async () => {} } as Partial<Queues> as Queues;
-  const { resend } = queueRedriver({ table: memory, queues }, source);
+  const { resend } = queueRedriver(withStored({ table: memory, queues }), source);
   for (const deadLetter of [unknown, rejected, expired])
     if (deadLetter !== undefined) await resend(deadLetter);
   expect(marked).toEqual([expect.any(Number), undefined, undefined]);
@@ -266,6 +267,6 @@ test.each([
   await memory.write({ Put: { Item: { ...Key, ...row, status } } });
   const dead = { kind: 'dead', name: 'dead' } satisfies DeadLetterSource;
   const deps = { table: memory, queues: {} as Queues, sweep: () => Promise.reject(new Error('no sweep')) };
-  const redriver = redriverOf(deps, dead, { by: 'ada', reason: 'the bus is back' });
+  const redriver = redriverOf(withStored(deps), dead, { by: 'ada', reason: 'the bus is back' });
   expect(await redriver.look({ id: eventId } as DeadLetter)).toEqual({ state });
 });

@@ -11,6 +11,7 @@ import { externalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { operatingMailroom } from './support/operating-mailroom.ts';
 import { APPLY, rejected, source } from './support/rejected-event.ts';
@@ -184,8 +185,8 @@ test('a repeated discard of a DEAD event reports the discard that was made', asy
     lastError: '',
   };
   const note = { by: 'bo', reason: 'by phone' };
-  expect(await discardOne(mailroom, dead, letter, note)).toEqual({ outcome: 'discarded' });
-  expect(await discardOne(mailroom, dead, letter, note)).toEqual({ outcome: 'discarded' });
+  expect(await discardOne(withStored(mailroom), dead, letter, note)).toEqual({ outcome: 'discarded' });
+  expect(await discardOne(withStored(mailroom), dead, letter, note)).toEqual({ outcome: 'discarded' });
 });
 
 describe('messages resolve --commit of a message without an event of the outbox', () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import {
   isHandled,
   REPLACEMENTS_MAX,
@@ -17,7 +18,7 @@ async function chainOf(length: number) {
     const row = { schema: 1, status: 'DISCARDED', attempts: 0, fence: 'f' };
     await table.write({ Put: { Item: { ...inboxKey('payments', id), ...row, replacedBy: ids[i + 1] } } });
   }
-  const standing = await readStanding(table, 'payments', ids[0] ?? '');
+  const standing = await readStanding(dynamoRows(table), 'payments', ids[0] ?? '');
   return { table, ids, standing, last: ids.at(-1) ?? '' };
 }
 
@@ -33,7 +34,7 @@ test('an event is handled once its last replacement has a row', async () => {
   await table.write({
     Put: { Item: { ...inboxKey('payments', last), schema: 1, status: 'FAILED', attempts: 1, fence: 'f' } },
   });
-  const standing = await readStanding(table, 'payments', ids[0] ?? '');
+  const standing = await readStanding(dynamoRows(table), 'payments', ids[0] ?? '');
   expect(unsentReplacement(standing)).toBeUndefined();
   expect(isHandled(standing)).toBe(true);
 });

@@ -8,6 +8,7 @@ import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { wired } from './support/resources-in-memory.ts';
 
@@ -27,14 +28,16 @@ async function troubled(): Promise<StatusReport> {
   await mailroom.publish();
   await mailroom.drain();
   const { table, queues, clock } = mailroom;
-  const report = await readStatus({
-    directory,
-    region: 'eu-west-1',
-    table,
-    queues,
-    wiring: wired,
-    now: clock.now(),
-  });
+  const report = await readStatus(
+    withStored({
+      directory,
+      region: 'eu-west-1',
+      table,
+      queues,
+      wiring: wired,
+      now: clock.now(),
+    }),
+  );
   return {
     ...report,
     wiring: {
@@ -137,14 +140,16 @@ test('who stopped a function is shown before the command that starts it', () => 
 
 test('a status without a finding is ok', async () => {
   const { table, queues, clock } = mailroomInMemory([]);
-  const report = await readStatus({
-    directory,
-    region: 'eu-west-1',
-    table,
-    queues,
-    wiring: wired,
-    now: clock.now(),
-  });
+  const report = await readStatus(
+    withStored({
+      directory,
+      region: 'eu-west-1',
+      table,
+      queues,
+      wiring: wired,
+      now: clock.now(),
+    }),
+  );
   expect(report.ok).toBe(true);
   expect(statusFindings(report, lines)).toEqual([]);
 });

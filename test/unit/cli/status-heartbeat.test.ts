@@ -8,6 +8,7 @@ import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/hear
 import { memoryTelemetry, producerConfig } from '../../../testing/index.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory as deployed, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, targetOf, wiringOf } from './support/resources-in-memory.ts';
 
@@ -56,14 +57,16 @@ function beating(...more: readonly string[]) {
     }),
     status: async () => {
       const read = wiringOf(wiring.resources, directory);
-      const report = await readStatus({
-        directory,
-        region: 'x',
-        table,
-        queues,
-        wiring: read,
-        now: clock.now(),
-      });
+      const report = await readStatus(
+        withStored({
+          directory,
+          region: 'x',
+          table,
+          queues,
+          wiring: read,
+          now: clock.now(),
+        }),
+      );
       return { ...report, text: unwrapped(statusText(report, lines)) };
     },
   };
@@ -73,14 +76,16 @@ describe('the heartbeat in status', () => {
   test('is absent where none is scheduled', async () => {
     const { table, queues, clock } = mailroomInMemory([]);
     const wiring = wiringOf(resourcesInMemory().resources);
-    const report = await readStatus({
-      directory: deployed,
-      region: 'x',
-      table,
-      queues,
-      wiring,
-      now: clock.now(),
-    });
+    const report = await readStatus(
+      withStored({
+        directory: deployed,
+        region: 'x',
+        table,
+        queues,
+        wiring,
+        now: clock.now(),
+      }),
+    );
     expect(report.heartbeat).toBeNull();
     expect(statusText(report, lines)).not.toContain('heartbeat');
   });

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { createStatusReader } from '../../../cli/reports/status/status-reader.ts';
 import { leased } from '../../../lambdas/runtime/index.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import type { Query } from '../../../lambdas/runtime/store/table.ts';
+import type { Query, Table } from '../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
@@ -14,17 +15,19 @@ function watched() {
   const deployed = resourcesInMemory();
   const reads = { outbox: 0, depths: 0, wiring: 0 };
   const faults = { depth: undefined as Error | undefined };
+  const counted: Table = {
+    ...table,
+    query: (query: Query) => {
+      if (query.pk.startsWith('OUTBOX#')) reads.outbox += 1;
+      return table.query(query);
+    },
+  };
   const status = createStatusReader({
     directory,
     region: 'eu-west-1',
     clock,
-    table: {
-      ...table,
-      query: (query: Query) => {
-        if (query.pk.startsWith('OUTBOX#')) reads.outbox += 1;
-        return table.query(query);
-      },
-    },
+    table: counted,
+    stored: dynamoRows(counted),
     queues: {
       ...queues,
       depth: async (url) => {

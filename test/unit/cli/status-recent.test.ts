@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
@@ -46,6 +47,7 @@ function status({ table, queues, clock }: Mailroom, entries = directory, inFligh
     directory: entries,
     region: 'eu-west-1',
     table,
+    stored: dynamoRows(table),
     queues: {
       ...queues,
       depth: async (url) => ({ ...(await queues.depth(url)), ...(url === cut.queue && { inFlight }) }),

@@ -7,6 +7,7 @@ import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
 
@@ -15,7 +16,7 @@ type Mailroom = ReturnType<typeof mailroomInMemory>;
 const fine = leased(ThingHappened, async () => {});
 
 function status({ table, queues, clock }: Mailroom, wiring = wired) {
-  return readStatus({ directory, region: 'eu-west-1', table, queues, wiring, now: clock.now() });
+  return readStatus(withStored({ directory, region: 'eu-west-1', table, queues, wiring, now: clock.now() }));
 }
 
 const lines = {

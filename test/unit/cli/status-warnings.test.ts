@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
 
@@ -33,6 +35,7 @@ function status({ table, queues, clock }: Mailroom, inFlight = 0) {
     directory,
     region: 'eu-west-1',
     table,
+    stored: dynamoRows(table),
     queues: {
       ...queues,
       depth: async (url) => {
@@ -137,7 +140,9 @@ describe('messages that wait', () => {
     );
     const { table, queues, clock } = mailroom;
     const wiring = wiringOf(deployed.resources);
-    const report = await readStatus({ directory, region: 'x', table, queues, wiring, now: clock.now() });
+    const report = await readStatus(
+      withStored({ directory, region: 'x', table, queues, wiring, now: clock.now() }),
+    );
     expect(report).toMatchObject({ state: 'broken', looks: [] });
     expect(report.wiring.problems).toHaveLength(1);
   });

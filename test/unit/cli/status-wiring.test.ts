@@ -7,6 +7,7 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, queueArn, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, targetOf, wiringOf } from './support/resources-in-memory.ts';
 
@@ -20,14 +21,16 @@ const lines = {
 /** The status of an idle Mailroom with this wiring. */
 async function statusOf(resources: Resources, entries: Directory = directory) {
   const { table, queues, clock } = mailroomInMemory([leased(ThingHappened, async () => {})]);
-  const report = await readStatus({
-    directory: entries,
-    region: 'eu-west-1',
-    table,
-    queues,
-    wiring: wiringOf(resources, entries),
-    now: clock.now(),
-  });
+  const report = await readStatus(
+    withStored({
+      directory: entries,
+      region: 'eu-west-1',
+      table,
+      queues,
+      wiring: wiringOf(resources, entries),
+      now: clock.now(),
+    }),
+  );
   return { report, text: statusText(report, lines) };
 }
 

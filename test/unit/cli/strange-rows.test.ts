@@ -9,6 +9,7 @@ import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, failedKey, inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { unwrapped } from '../../support/captured-io.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { wired } from './support/resources-in-memory.ts';
 import { commit, fine, type Mailroom, why } from './support/why-rig.ts';
@@ -91,7 +92,7 @@ describe('why, of a message that was left PROCESSING', () => {
 
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });
     await put(mailroom, { ...failedKey('worker', eventId), schema: 1, failedAt: now, expiresAt: now });
-    const { items } = await messagesOf(mailroom, worker, { limit: 100 });
+    const { items } = await messagesOf(withStored(mailroom), worker, { limit: 100 });
     expect(items).toMatchObject([
       {
         status: 'PROCESSING',
@@ -128,7 +129,7 @@ describe('lists of messages and of dead letters', () => {
     const { mailroom, eventId } = await published({ status: 'PARKED' });
     await put(mailroom, { ...failedKey('worker', eventId), schema: 1 });
     await put(mailroom, { ...rejectedKey('worker', 'some'), schema: 2, rejectedAt: 'long ago' });
-    const { items } = await messagesOf(mailroom, worker, { limit: 100 });
+    const { items } = await messagesOf(withStored(mailroom), worker, { limit: 100 });
     expect(items.map(({ status, at, lastError }) => ({ status, at, lastError }))).toEqual([
       { status: 'UNREADABLE', at: null, lastError: expect.stringContaining('its "status" is "PARKED"') },
       { status: 'UNREADABLE', at: null, lastError: `cannot be read: ${NEWER}` },
@@ -147,9 +148,13 @@ describe('lists of messages and of dead letters', () => {
     });
     const deps = { directory, table: mailroom.table, queues: mailroom.queues, clock: mailroom.clock };
     const source = deadLetterSource(directory, 'consumer:worker');
-    const { deadLetters } = await receiveDeadLetters(deps, source, { limit: 10, hideS: 0 });
+    const { deadLetters } = await receiveDeadLetters(withStored(deps), source, { limit: 10, hideS: 0 });
     const check = () => Promise.resolve([]);
-    const judged = await judgeDeadLetters({ ...deps, check, now: mailroom.clock.now() }, source, deadLetters);
+    const judged = await judgeDeadLetters(
+      withStored({ ...deps, check, now: mailroom.clock.now() }),
+      source,
+      deadLetters,
+    );
     expect(judged).toMatchObject([
       { eventId, verdict: 'unreadable', message: expect.stringContaining('its "status" is "PARKED"') },
     ]);
@@ -168,7 +173,7 @@ describe('lists of messages and of dead letters', () => {
     });
     const deps = { directory, table: mailroom.table, queues: mailroom.queues, clock: mailroom.clock };
     const source = deadLetterSource(directory, 'dead');
-    const { deadLetters } = await receiveDeadLetters(deps, source, { limit: 10, hideS: 0 });
+    const { deadLetters } = await receiveDeadLetters(withStored(deps), source, { limit: 10, hideS: 0 });
     expect(deadLetters.map(({ id, sentAt }) => [id, sentAt])).toEqual(
       expect.arrayContaining([
         [eventId, undefined],
@@ -176,7 +181,7 @@ describe('lists of messages and of dead letters', () => {
       ]),
     );
     const check = () => Promise.resolve([]);
-    const judged = await judgeDeadLetters({ ...deps, check, now: 1 }, source, deadLetters);
+    const judged = await judgeDeadLetters(withStored({ ...deps, check, now: 1 }), source, deadLetters);
     expect(judged.map(({ id, verdict }) => [id, verdict]).sort()).toEqual([
       [eventId, 'handled'],
       ['no event', 'unreadable'],
@@ -191,14 +196,16 @@ test('the status requires action if rows cannot be read, and names the place to 
   const waiting = await commit(mailroom);
   await put(mailroom, { ...mailroom.memory.item(outboxKeyOf(waiting)), leaseUntil: 'soon' });
   const { table, queues, clock } = mailroom;
-  const report = await readStatus({
-    directory,
-    region: 'eu-west-1',
-    table,
-    queues,
-    wiring: wired,
-    now: clock.now(),
-  });
+  const report = await readStatus(
+    withStored({
+      directory,
+      region: 'eu-west-1',
+      table,
+      queues,
+      wiring: wired,
+      now: clock.now(),
+    }),
+  );
   expect(report).toMatchObject({
     outbox: { pending: 1, unreadable: 1, oldestPendingMs: 0 },
     consumers: { worker: { failed: 0, rejected: 0, unreadable: 2 } },

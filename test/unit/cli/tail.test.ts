@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest';
 import { createTail, tailLine } from '../../../cli/commands/tail.ts';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { COLUMNS, columnsOf } from '../../../cli/terminal/prose.ts';
 import { unwrapped } from '../../support/captured-io.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { commit, fine, type Mailroom } from './support/why-rig.ts';
 
 function tailOf(mailroom: Mailroom) {
   const { table, directory, clock } = mailroom;
-  const step = createTail({ directory, table, shards: [0, 1] }, clock.now());
+  const step = createTail({ directory, stored: dynamoRows(table), shards: [0, 1] }, clock.now());
   return async () => {
     const { events, ...rest } = await step(clock.now());
     return { ...rest, told: events.map(({ eventId, status, consumers }) => [eventId, status, consumers]) };
@@ -88,7 +90,7 @@ test('a step reads one page of each shard, and in one batch the rows of the mess
     },
   };
   await clock.advance(30_000 - (clock.now() % 60_000) + 60_000);
-  const step = createTail({ directory, table: counted, shards: [0, 1] }, clock.now());
+  const step = createTail({ directory, stored: dynamoRows(counted), shards: [0, 1] }, clock.now());
   for (let nth = 0; nth < 50; nth += 1) await commit(mailroom);
   await step(clock.now());
   expect(calls).toEqual({ query: 2, get: 0, getEach: 1 });
@@ -108,7 +110,7 @@ test('a step that fails loses no event', async () => {
       return table.getEach(...args);
     },
   };
-  const step = createTail({ directory, table: flaky, shards: [0, 1] }, clock.now());
+  const step = createTail({ directory, stored: dynamoRows(flaky), shards: [0, 1] }, clock.now());
   const eventId = await commit(mailroom);
   await expect(step(clock.now())).rejects.toThrow('Rate exceeded');
   denied = false;
@@ -149,11 +151,11 @@ test('tail and why show a filtered event only at the consumers whose filter matc
     const directory = filtered(n);
     const parts = { directory, table: mailroom.table };
     const { events } = await createTail(
-      { ...parts, shards: [0, 1] },
+      withStored({ ...parts, shards: [0, 1] }),
       mailroom.clock.now() - 1_000,
     )(mailroom.clock.now());
     expect(events.map(({ consumers }) => Object.keys(consumers))).toEqual([expected]);
-    const trace = await readTrace({ ...parts, queues: mailroom.queues }, [eventId]);
+    const trace = await readTrace(withStored({ ...parts, queues: mailroom.queues }), [eventId]);
     expect(trace.events.map(({ messages }) => messages.map(({ consumer }) => consumer.name))).toEqual([
       expected,
     ]);

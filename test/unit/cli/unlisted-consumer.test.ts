@@ -11,6 +11,7 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { readDirectories } from '../../../lambdas/runtime/operations/directory-reader.ts';
 import { unwrapped } from '../../support/captured-io.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wiringOf } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
@@ -58,14 +59,16 @@ test('status and doctor are not content with fewer checks', async () => {
   const { queues, clock, table: rows } = mailroomInMemory([fine]);
   const { resources, deps } = resourcesInMemory(unlisted);
   const wiring = wiringOf(resources, unlisted);
-  const report = await readStatus({
-    directory: unlisted,
-    region: 'x',
-    table: rows,
-    queues,
-    wiring,
-    now: clock.now(),
-  });
+  const report = await readStatus(
+    withStored({
+      directory: unlisted,
+      region: 'x',
+      table: rows,
+      queues,
+      wiring,
+      now: clock.now(),
+    }),
+  );
   expect(report).toMatchObject({
     state: 'broken',
     wiring: { problems: [{ part: 'payments', problem: 'no-entry' }] },

@@ -7,6 +7,7 @@ import { discardMessage, resolveMessage } from '../../../lambdas/runtime/operati
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, rejectedKey } from '../../../lambdas/runtime/store/keys.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 
 const note = { consumer: worker.name, by: 'ada', reason: 'a copy that was cut' };
@@ -27,7 +28,7 @@ describe('a dead letter with an event id in a body that is not an envelope', () 
   test('is the message that its consumer rejected, and not the event', async () => {
     const { mailroom, rowId } = await cutCopy();
     const source = rejectedBy(worker);
-    const { deadLetters } = await receiveDeadLetters({ ...mailroom, directory }, source, {
+    const { deadLetters } = await receiveDeadLetters(withStored({ ...mailroom, directory }), source, {
       limit: 10,
       hideS: 1,
     });
@@ -38,7 +39,7 @@ describe('a dead letter with an event id in a body that is not an envelope', () 
   test('is discarded without touching the event, whose own message then runs', async () => {
     const { mailroom, eventId, rowId } = await cutCopy();
     const source = rejectedBy(worker);
-    const { deadLetters } = await receiveDeadLetters({ ...mailroom, directory }, source, {
+    const { deadLetters } = await receiveDeadLetters(withStored({ ...mailroom, directory }), source, {
       limit: 10,
       hideS: 1,
     });

@@ -10,6 +10,7 @@ import { outboxKeyOf, unreadableId } from '../../../lambdas/runtime/store/event-
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { startedLongAgo, ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 
@@ -51,7 +52,7 @@ describe('why, of an event that requires action', () => {
     expect(verdict).toMatchObject({ state: 'dead', next: `mailroom dlq ${command} dead ${eventId}` });
     expect(verdict.text.includes('Have its producer write a smaller event')).toBe(command === 'discard');
     const judged = await judgeDeadLetters(
-      { table: mailroom.table, check: async () => [], now: mailroom.clock.now() },
+      withStored({ table: mailroom.table, check: async () => [], now: mailroom.clock.now() }),
       { name: 'dead', kind: 'dead' },
       [
         {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
 import { eventReports, traceText } from '../../../cli/reports/why/trace-text.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
 
 const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -17,7 +18,7 @@ test.each([
   const event = ThingHappened.create({ aggregateId: '1', data: { n: 1 }, ...context });
   const [written] = await mailroom.outbox.commit({ events: [event] });
   const deps = { directory, table: mailroom.table, queues: mailroom.queues };
-  const trace = await readTrace(deps, [written?.eventId ?? '']);
+  const trace = await readTrace(withStored(deps), [written?.eventId ?? '']);
   expect(eventReports(trace, false)).toMatchObject([{ traceId: expected }]);
   const lines = traceText(trace).split('\n');
   expect(lines.filter((line) => line.includes('trace '))).toEqual(

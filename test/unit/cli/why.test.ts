@@ -9,6 +9,7 @@ import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
+import { withStored } from '../../support/with-stored.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { broken, commit, fine, poison, why } from './support/why-rig.ts';
 
@@ -137,7 +138,7 @@ describe('why, of what operators did', () => {
     await mailroom.memory.write({ Put: { Item: { ...row, attempts } } });
     const { verdict } = await why(mailroom, eventId);
     expect(verdict.text).toContain(`, ${expected}, POISON_MESSAGE`);
-    const { items } = await messagesOf(mailroom, worker, { limit: 10 });
+    const { items } = await messagesOf(withStored(mailroom), worker, { limit: 10 });
     const shown = messagesText(items, mailroom.clock.now());
     expect(shown).not.toMatch(/\b(0 of 3|4 of 3)\b/);
   });

@@ -1,7 +1,7 @@
 import { errorCode, errorMessage } from '../../base/errors.ts';
 import { parseJson } from '../../base/json.ts';
 import type { Envelope } from '../../events/event.ts';
-import { isUnreadable } from '../../store/stored-rows.ts';
+import { readable } from '../../store/stored-rows.ts';
 import type { ConsumerEntry, EntryVersion } from '../directory.ts';
 import type { OutboxRows } from '../outbox-rows.ts';
 import { declaredSince } from '../subscribed-events.ts';
@@ -69,9 +69,9 @@ export async function declarationOf(
 
 /** Reads an event's payload again: the walk keeps none, because they can be large. @returns `undefined` if it cannot be read */
 async function payloadOf(outbox: DeclarationDeps['outbox'], { eventId }: PublishedEvent): Promise<unknown> {
-  const row = await outbox.byId(eventId);
+  const row = readable(await outbox.byId(eventId));
   try {
-    return row && !isUnreadable(row) ? (parseJson(row.envelope) as Envelope).data : undefined;
+    return row && (parseJson(row.envelope) as Envelope).data;
   } catch {
     return undefined;
   }

@@ -9,6 +9,7 @@ import { HEARTBEAT_STATE_KEY } from '../../store/keys.ts';
 import { SCHEMA } from '../../store/row-schema.ts';
 import type { Table } from '../../store/table.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
+import { dynamoInboxRow } from '../inbox-rows.ts';
 import { readHeartbeat, readLastHeartbeats } from './heartbeat-reading.ts';
 
 /** The number of intervals after which a heartbeat is too old to be judged. */
@@ -83,7 +84,7 @@ export function createHeartbeatHandler(
     // After a long pause, TTL may have deleted the rows of consumers that acknowledged the last one.
     const isRecent = latest !== undefined && ageMs < RECENT_HEARTBEATS * config.everyMs;
     const directory = await deps.directory();
-    const last = isRecent ? await readHeartbeat(table, directory, latest) : undefined;
+    const last = isRecent ? await readHeartbeat(dynamoInboxRow(table), directory, latest) : undefined;
     const sent = await send(directory, latest);
     const { waiting: late = [], acknowledged = [] } = last ?? {};
     telemetry.gauge('HeartbeatsLate', late.length);

@@ -1,12 +1,13 @@
 import pMap from 'p-map';
 import { HEARTBEAT } from '../../events/heartbeat-event.ts';
 import { eventIdTime, isEventId } from '../../store/event-id.ts';
-import { HEARTBEAT_STATE_KEY, inboxKey } from '../../store/keys.ts';
+import { HEARTBEAT_STATE_KEY } from '../../store/keys.ts';
 import type { HeartbeatState } from '../../store/outbox-row.ts';
-import { isUnreadable, readInboxRow } from '../../store/stored-rows.ts';
+import { isUnreadable } from '../../store/stored-rows.ts';
 import type { Table } from '../../store/table.ts';
 import { RULE_DELAY_MS } from '../audit/audit-declaration.ts';
 import type { Directory } from '../directory.ts';
+import type { InboxRows } from '../inbox-rows.ts';
 import { consumersOf } from '../subscribed-events.ts';
 
 /** The maximum number of concurrent reads. */
@@ -43,7 +44,7 @@ export async function readLastHeartbeats(table: Pick<Table, 'get'>): Promise<Las
  * not changed for the time that a new rule needs: so neither an older consumer nor one that is being deployed is late.
  */
 export async function readHeartbeat(
-  table: Pick<Table, 'get'>,
+  inbox: Pick<InboxRows, 'byEvent'>,
   directory: Directory,
   eventId: string,
 ): Promise<HeartbeatReading> {
@@ -54,7 +55,7 @@ export async function readHeartbeat(
   const read = await pMap(
     consumers,
     async ({ name }) => {
-      const row = readInboxRow(await table.get(inboxKey(name, eventId), { consistent: true }));
+      const row = await inbox.byEvent(name, eventId, true);
       const done = row !== undefined && !isUnreadable(row) && row.status === 'PROCESSED';
       return { name, doneAt: done ? row.processedAt : undefined };
     },

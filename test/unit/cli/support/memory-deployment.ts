@@ -1,7 +1,9 @@
 import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
 import type { Deployment } from '../../../../cli/deployment/deployment.ts';
+import { dynamoRows } from '../../../../cli/deployment/dynamo-rows.ts';
 import { consumerNamed } from '../../../../cli/deployment/source-consumer.ts';
+import type { StoredRows } from '../../../../cli/deployment/stored-rows.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import type { Io } from '../../../../cli/terminal/io.ts';
 import { createTerminal } from '../../../../cli/terminal/terminal.ts';
@@ -10,6 +12,8 @@ import { resourcesInMemory } from './resources-in-memory.ts';
 
 /** A Mailroom in memory on which `runInMemory` runs the whole command. */
 export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
+  /** @default the rows of its table */
+  readonly stored?: StoredRows;
   /** @default everything is as declared */
   readonly deployed?: ReturnType<typeof resourcesInMemory>;
   /** @default false */
@@ -44,6 +48,7 @@ export function memoryDeployment(
     region: 'eu-west-1',
     directory,
     table,
+    stored: mailroom.stored ?? dynamoRows(table),
     queues,
     resources: deployed.resources,
     enableMapping: deployed.enableMapping,

@@ -1,4 +1,4 @@
-import { readInbox } from '../../../../cli/deployment/message-reader.ts';
+import { dynamoRows } from '../../../../cli/deployment/dynamo-rows.ts';
 import { runMailroom } from '../../../../cli/program.ts';
 import { createTerminal } from '../../../../cli/terminal/terminal.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
@@ -85,6 +85,6 @@ export async function rejected({
       mailroom.remove(letter?.messageId ?? '');
       await mailroom.drain();
     },
-    rowOf: (eventId: string) => readInbox(mailroom.table, 'worker', eventId, true),
+    rowOf: (eventId: string) => dynamoRows(mailroom.table).inbox.byEvent('worker', eventId, true),
   };
 }

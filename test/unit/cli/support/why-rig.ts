@@ -7,6 +7,7 @@ import { readTrace } from '../../../../cli/reports/why/trace-reader.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
+import { withStored } from '../../../support/with-stored.ts';
 import { directory, type mailroomInMemory } from './mailroom-in-memory.ts';
 
 export type Mailroom = ReturnType<typeof mailroomInMemory>;
@@ -33,9 +34,10 @@ export async function why(
   deployed = directory,
   check?: JudgeDeps['check'],
 ) {
-  const trace = await readTrace({ directory: deployed, table: mailroom.table, queues: mailroom.queues }, [
-    eventId,
-  ]);
+  const trace = await readTrace(
+    withStored({ directory: deployed, table: mailroom.table, queues: mailroom.queues }),
+    [eventId],
+  );
   const context = {
     now: mailroom.clock.now(),
     commandLine: (command: string) => `mailroom ${command}`,
@@ -48,7 +50,7 @@ export async function why(
     check: check ?? (async () => []),
     now: context.now,
   };
-  const redrive = await checkRedrive(deps, trace, verdictOf(trace, context));
+  const redrive = await checkRedrive(withStored(deps), trace, verdictOf(trace, context));
   const verdict = verdictOf(trace, { ...context, redrive });
   const story = trace.events.flatMap(storyOf).map(({ consumer, what }) => `${consumer ?? 'outbox'} ${what}`);
   return { trace, verdict, story, needed: isActionRequired(verdict) };

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { dynamoRows } from '../../../../../cli/deployment/dynamo-rows.ts';
 import { createEarlierEvents } from '../../../../../cli/page/server/event-feed.ts';
 import { HOUR_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { EVENT_PREFIX } from '../../../../../lambdas/runtime/store/keys.ts';
@@ -19,7 +20,7 @@ function search(queryMs = 0) {
       return { items: [] };
     },
   };
-  const earlier = createEarlierEvents({ table, shards: SHARDS, clock }, clock.now());
+  const earlier = createEarlierEvents({ stored: dynamoRows(table), shards: SHARDS, clock }, clock.now());
   return { clock, queries, earlier };
 }
 

@@ -1,7 +1,9 @@
 import type { Deployment } from '../../../../../cli/deployment/deployment.ts';
+import { dynamoRows } from '../../../../../cli/deployment/dynamo-rows.ts';
 import { createLive } from '../../../../../cli/page/server/live.ts';
 import type { Flow, LiveMessage } from '../../../../../cli/page/server/protocol.ts';
 import type { Handler } from '../../../../../lambdas/runtime/consume/handler.ts';
+import type { Table } from '../../../../../lambdas/runtime/store/table.ts';
 import { capturedIo } from '../../../../support/captured-io.ts';
 import { mailroomInMemory } from '../../support/mailroom-in-memory.ts';
 import { memoryDeployment } from '../../support/memory-deployment.ts';
@@ -38,15 +40,17 @@ export function liveRig(handlers: readonly Handler[] = [fine]) {
     };
   }
   const { table, queues } = mailroom;
+  const read: Table = {
+    ...table,
+    get: counted(() => 'sweep', table.get),
+    // Only the cursor begins in the middle of a partition.
+    query: counted(({ cursor }) => (cursor === undefined ? undefined : 'outbox'), table.query),
+    getEach: counted(() => 'states', table.getEach),
+  };
   const watched: Deployment = {
     ...deployment,
-    table: {
-      ...table,
-      get: counted(() => 'sweep', table.get),
-      // Only the cursor begins in the middle of a partition.
-      query: counted(({ cursor }) => (cursor === undefined ? undefined : 'outbox'), table.query),
-      getEach: counted(() => 'states', table.getEach),
-    },
+    table: read,
+    stored: dynamoRows(read),
     queues: { ...queues, depth: counted(() => 'depth', queues.depth) },
     resources: { ...deployed.resources, hasBus: counted(() => 'wiring', deployed.resources.hasBus) },
   };

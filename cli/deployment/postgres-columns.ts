@@ -1,6 +1,18 @@
+import type { StoredMessageRow } from '../../lambdas/runtime/operations/inbox-rows.ts';
+import { type StoredEventRow, storedEvent } from '../../lambdas/runtime/operations/outbox-rows.ts';
 import { eventIdShard, eventIdTime, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import { deadKey, failedKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
+import type { RejectedPointer } from '../../lambdas/runtime/store/inbox-row.ts';
+import { deadKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
+import type { OperationRow } from '../../lambdas/runtime/store/operation-record.ts';
+import type { DeadPointer } from '../../lambdas/runtime/store/outbox-row.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
+import {
+  readDeadPointer,
+  readInboxRow,
+  readOperation,
+  readRejectedPointer,
+  type UnreadableRow,
+} from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 
 /** A time as epoch milliseconds. */
@@ -11,35 +23,26 @@ function ms(time: string): string {
 const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'
   WHEN p.published_at IS NOT NULL THEN 'PUBLISHED' WHEN c.event_id IS NOT NULL THEN 'CANCELLED' ELSE 'LOST' END`;
 
-/** Events as outbox rows. One that is neither waiting, dead nor published has a status that no reader knows, so it is reported. */
-export const OUTBOX = {
+/** ColumnsOf of a table, and the row that they make. A row that cannot be read is reported as one in DynamoDB is. */
+export interface ColumnsOf<R> {
+  /** Its `SELECT … FROM …`. */
+  readonly select: string;
+  read(columns: Item): R | undefined;
+}
+
+/** Events. One that is neither waiting, dead nor published has a status that no reader knows, so it is reported. */
+export const OUTBOX: ColumnsOf<StoredEventRow> = {
   select: `SELECT e.event_id::text AS id, e.source, e.type, e.trace_id AS "traceId", e.envelope, ${STATUS} AS status,
     coalesce(q.attempts, d.attempts, 0) AS attempts, ${ms('q.due_at')} AS "dueAt", ${ms('d.dead_at')} AS "deadAt",
     ${ms('p.published_at')} AS "publishedAt", ${ms('c.cancelled_at')} AS "cancelledAt", q.fence, coalesce(q.last_error, d.last_error) AS "lastError", d.fingerprint
     FROM mailroom.event e LEFT JOIN mailroom.pending q USING (event_id) LEFT JOIN mailroom.dead d USING (event_id)
     LEFT JOIN mailroom.cancelled c USING (event_id)
     LEFT JOIN LATERAL (SELECT max(published_at) AS published_at FROM mailroom.published WHERE event_id = e.event_id) p ON true`,
-  /** Conditions for a status. */
-  where: {
-    PENDING: 'q.event_id IS NOT NULL',
-    DEAD: 'd.event_id IS NOT NULL',
-    PUBLISHED: 'p.published_at IS NOT NULL',
-  },
-  item: ({
-    id,
-    dueAt,
-    publishedAt,
-    deadAt,
-    cancelledAt,
-    lastError,
-    fingerprint,
-    fence,
-    ...row
-  }: Item): Item => {
+  read: ({ id, dueAt, publishedAt, deadAt, cancelledAt, lastError, fingerprint, fence, ...row }) => {
     const eventId = String(id);
     // The id of a scheduled event has its due time, which a claim moves.
     const isScheduled = cancelledAt !== null || (fence === null && dueAt === eventIdTime(eventId));
-    return present({
+    const item = present({
       ...outboxKeyOf(eventId),
       schema: SCHEMA,
       ...row,
@@ -52,18 +55,23 @@ export const OUTBOX = {
       lastError,
       fingerprint: fingerprint ?? (lastError && `relay: ${lastError}`),
     });
+    return storedEvent(item);
   },
 };
 
-/** DEAD events as their pointers. */
-export const DEAD = {
+/** The condition of events of a status. */
+export const EVENTS_OF: Readonly<Partial<Record<string, string>>> = {
+  PENDING: 'q.event_id IS NOT NULL',
+  DEAD: 'd.event_id IS NOT NULL',
+  PUBLISHED: 'p.published_at IS NOT NULL',
+};
+
+/** DEAD events. */
+export const DEAD: ColumnsOf<DeadPointer | UnreadableRow> = {
   select: `SELECT d.event_id::text AS id, ${ms('d.dead_at')} AS "deadAt", coalesce(e.type, 'unknown') AS type, d.last_error AS "lastError",
     d.fingerprint FROM mailroom.dead d LEFT JOIN mailroom.event e USING (event_id)`,
-  item: ({ id, ...row }: Item): Item => ({
-    ...deadKey(eventIdShard(String(id)), String(id)),
-    schema: SCHEMA,
-    ...row,
-  }),
+  read: ({ id, ...row }) =>
+    readDeadPointer({ ...deadKey(eventIdShard(String(id)), String(id)), schema: SCHEMA, ...row }),
 };
 
 const EFFECTS = `(SELECT pg_catalog.json_object_agg(e.name, pg_catalog.json_strip_nulls(pg_catalog.json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
@@ -71,25 +79,24 @@ const EFFECTS = `(SELECT pg_catalog.json_object_agg(e.name, pg_catalog.json_stri
     'nothingHappened', e.nothing_happened, CASE e.status WHEN 'COMPLETED' THEN 'completedAt' ELSE 'endedAt' END, ${ms('e.ended_at')})))
   FROM mailroom.effect e WHERE e.consumer = i.consumer AND e.event_id = i.event_id)::text`;
 
-/** Inbox rows. */
-export const INBOX = {
+/** A message's key and its row. */
+export interface MessageColumns {
+  readonly consumer: string;
+  readonly eventId: string;
+  /** When its row was changed last, epoch milliseconds. */
+  readonly changedAt: number;
+  readonly row: StoredMessageRow | undefined;
+}
+
+/** Messages. */
+export const INBOX: ColumnsOf<MessageColumns> = {
   select: `SELECT i.consumer, i.event_id AS id, i.type, i.status, i.fence, i.attempts, i.unfinished, i.out_of_time AS "outOfTime",
     ${ms('i.claimed_at')} AS "claimedAt", ${ms('i.lease_until')} AS "leaseUntil", ${ms('i.ends_by')} AS "endsBy", ${ms('i.retry_at')} AS "retryAt",
     ${ms('i.processed_at')} AS "processedAt", ${ms('i.rejected_at')} AS "rejectedAt", i.rejected_ids AS "rejectedIds", i.reason,
     i.last_error AS "lastError", i.fingerprint, i.past_attempts AS past, i.result, ceil(extract(epoch FROM i.expires_at))::float8 AS "expiresAt",
     ${ms('i.changed_at')} AS "changedAt", ${EFFECTS} AS effects FROM mailroom.inbox i`,
-  item: ({
-    consumer,
-    id,
-    past,
-    effects,
-    rejectedIds,
-    outOfTime,
-    unfinished,
-    changedAt,
-    ...row
-  }: Item): Item =>
-    present({
+  read: ({ consumer, id, past, effects, rejectedIds, outOfTime, unfinished, changedAt, ...row }) => {
+    const item = present({
       ...inboxKey(String(consumer), String(id)),
       schema: SCHEMA,
       ...row,
@@ -101,39 +108,31 @@ export const INBOX = {
       discardedAt: row.status === 'DISCARDED' ? changedAt : undefined,
       pastAttempts: past === null ? undefined : JSON.parse(past),
       effects: effects === null ? {} : JSON.parse(effects),
-    }),
+    });
+    return { consumer, eventId: String(id), changedAt, row: readInboxRow(item) };
+  },
 };
 
-/** Rejected messages as their pointers. */
-export const REJECTED = {
+/** Rejected messages. */
+export const REJECTED: ColumnsOf<RejectedPointer | UnreadableRow> = {
   select: `SELECT i.consumer, i.event_id AS id, coalesce(${ms('i.rejected_at')}, ${ms('i.changed_at')}) AS "rejectedAt", coalesce(i.reason, 'unknown') AS reason,
     coalesce(i.last_error, '') AS "lastError", coalesce(i.fingerprint, '') AS fingerprint,
     ceil(extract(epoch FROM i.expires_at))::float8 AS "expiresAt" FROM mailroom.inbox i`,
-  item: ({ consumer, id, ...row }: Item): Item =>
-    present({ ...rejectedKey(String(consumer), String(id)), schema: SCHEMA, ...row }),
-};
-
-/** Messages that are not settled, as the hints at failures. */
-export const WAITING = {
-  select: `SELECT i.consumer, i.event_id AS id, ${ms('i.changed_at')} AS "failedAt" FROM mailroom.inbox i`,
-  item: ({ consumer, id, failedAt }: Item): Item => ({
-    ...failedKey(String(consumer), String(id)),
-    schema: SCHEMA,
-    failedAt,
-    expiresAt: Math.ceil(Number(failedAt) / 1_000),
-  }),
+  read: ({ consumer, id, ...row }) =>
+    readRejectedPointer(present({ ...rejectedKey(String(consumer), String(id)), schema: SCHEMA, ...row })),
 };
 
 /** The changes of operators. */
-export const OPERATION = {
+export const OPERATION: ColumnsOf<OperationRow | UnreadableRow> = {
   select: `SELECT ${ms('o.at')} AS at, o.token, o.operator AS by, o.command, o.subject, o.reason FROM mailroom.operation o`,
-  item: ({ token, ...row }: Item): Item => ({
-    ...operationKey(row.at, token),
-    schema: SCHEMA,
-    ...row,
-    // They are not deleted.
-    expiresAt: Math.ceil(row.at / 1_000),
-  }),
+  read: ({ token, ...row }) =>
+    readOperation({
+      ...operationKey(row.at, token),
+      schema: SCHEMA,
+      ...row,
+      // They are not deleted.
+      expiresAt: Math.ceil(row.at / 1_000),
+    }),
 };
 
 /** An item without the attributes that its row does not have. */

@@ -1,0 +1,71 @@
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { eventIdOf, isEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
+import type { Item, Key, Table, TransactAction } from '../../lambdas/runtime/store/table.ts';
+import type { StoredRows } from './stored-rows.ts';
+
+/** The rows of one consumer: its inbox, the pointers to its messages, and the places of its aggregates. */
+const OF_CONSUMER = /^(?:INBOX|REJECTED|FAILED|LAST)#([^#]+)/;
+
+/** The table of a Mailroom whose services also use PostgreSQL. It refuses to change a row that is in PostgreSQL. */
+export function guardedTable(dynamo: Table, postgres: StoredRows): Table {
+  const refuseRows = async (keys: readonly Key[]): Promise<void> => {
+    const events = keys.flatMap((key) => eventIdOf(key) ?? (isDead(key) ? key.SK : []));
+    const found = await Promise.all([
+      postgres.outbox.byIds(events, (_eventId, event) => event),
+      postgres.inbox.byEvents(keys.flatMap(messageOf), (_message, row) => row),
+    ]);
+    if (found.flat().some((row) => row !== undefined)) throw readOnly();
+  };
+
+  const refuseInPostgres = async (keys: readonly Key[]): Promise<void> => {
+    await refuseRows(keys);
+    // A consumer without a row of the message has its inbox where its history is.
+    for (const consumer of new Set(keys.flatMap(({ PK }) => OF_CONSUMER.exec(PK)?.[1] ?? [])))
+      if ((await postgres.inbox.history(consumer)) !== undefined) throw readOnly();
+  };
+
+  return {
+    ...dynamo,
+    get: async (key, options) => {
+      const item = await dynamo.get(key, options);
+      // A change decides by the row that it reads.
+      if (item === undefined) await refuseRows([key]);
+      return item;
+    },
+    write: async (write) => {
+      await refuseInPostgres([keyOf(write)]);
+      return dynamo.write(write);
+    },
+    transact: async (actions, token) => {
+      await refuseInPostgres(actions.map(keyOf));
+      return dynamo.transact(actions, token);
+    },
+    updateEach: async (updates) => {
+      await refuseInPostgres(updates.map(({ key }) => key));
+      return dynamo.updateEach(updates);
+    },
+  };
+}
+
+function isDead({ PK, SK }: Key): boolean {
+  return PK.startsWith('DEAD#') && isEventId(SK);
+}
+
+function messageOf({ PK, SK }: Key) {
+  if (!PK.startsWith(INBOX_PREFIX) || SK !== 'MESSAGE') return [];
+  const [consumer = '', ...eventId] = PK.slice(INBOX_PREFIX.length).split('#');
+  return [{ consumer, eventId: eventId.join('#') }];
+}
+
+function keyOf({ Put, Update, Delete, ConditionCheck }: TransactAction): Key {
+  return (Put?.Item ?? Update?.Key ?? Delete?.Key ?? ConditionCheck?.Key) as Item & Key;
+}
+
+function readOnly(): MailroomError {
+  return new MailroomError(
+    'NOT_IN_POSTGRES',
+    'This row is in PostgreSQL, where this command changes none. Nothing was changed. Requeue DEAD events with `npx cdk-mailroom postgres ' +
+      'requeue`. Rejected messages run again when their dead letters return to the queue: `npx cdk-mailroom dlq redrive`.',
+  );
+}
