@@ -18,7 +18,7 @@ export const EFFECTS_IN_DOUBT = 'EFFECTS_IN_DOUBT';
  * @param claimed - a message whose handler has not started
  */
 export function reportEffectsInDoubt(claimed: ClaimedMessage): void {
-  report(claimed, claimedEffects(claimed, ['unknown']), {
+  report(claimed, claimed.claim.effects, claimed.effects.ended, ['unknown'], {
     text: 'An earlier attempt began effects and stored no result',
     what: (keys) =>
       `These effects may have happened: ask the provider about ${keys}. An attempt repeats them under the same keys.`,
@@ -31,7 +31,7 @@ export function reportEffectsInDoubt(claimed: ClaimedMessage): void {
  * @param claimed - a message that was rejected under this claim
  */
 export function reportEffectsOfRejected(claimed: ClaimedMessage): void {
-  report(claimed, claimedEffects(claimed, NOT_UNDONE), OF_REJECTED);
+  report(claimed, claimed.claim.effects, claimed.effects.ended, NOT_UNDONE, OF_REJECTED);
 }
 
 /**
@@ -40,8 +40,7 @@ export function reportEffectsOfRejected(claimed: ClaimedMessage): void {
  * @param row - as it was before the rejection
  */
 export function reportEffectsOfUnclaimed(received: Received, row: InboxRow | undefined): void {
-  const stored = Object.keys(row?.effects ?? {});
-  report(received, effectsIn(row?.effects, stored, received.clock.now(), NOT_UNDONE), OF_REJECTED);
+  report(received, row?.effects, new Map(), NOT_UNDONE, OF_REJECTED);
 }
 
 const OF_REJECTED: EffectsFinding = {
@@ -57,7 +56,7 @@ const OF_REJECTED: EffectsFinding = {
  * @param claimed - a message that was superseded under this claim
  */
 export function reportEffectsOfSuperseded(claimed: ClaimedMessage): void {
-  report(claimed, claimedEffects(claimed, NOT_UNDONE), {
+  report(claimed, claimed.claim.effects, claimed.effects.ended, NOT_UNDONE, {
     text: 'A message is superseded whose effects have happened, or may have',
     what: (keys) =>
       `Another event of its aggregate was applied, or its number was passed over, and no attempt follows: ask the provider about ${keys}, and ` +
@@ -73,36 +72,27 @@ interface EffectsFinding {
   readonly what: (keys: string) => string;
 }
 
+/**
+ * @param stored - the row's attribute
+ * @param ended - the states of the effects that this claim has run, instead of those in the row
+ */
 function report(
-  { config, telemetry, delivery }: Received,
-  names: readonly string[],
+  { config, telemetry, delivery, clock }: Received,
+  stored: unknown,
+  ended: ReadonlyMap<string, EffectState>,
+  states: readonly EffectState[],
   { text, what }: EffectsFinding,
 ): void {
+  const now = clock.now();
+  const others = Object.keys(stored ?? {}).filter((name) => {
+    const effect = ended.has(name) ? undefined : effectIn(stored, name);
+    return effect && states.includes(effectState(effect as StoredEffect, now));
+  });
+  const own = [...ended].filter(([, state]) => states.includes(state)).map(([name]) => name);
+  const names = [...others, ...own];
   if (names.length === 0) return;
   telemetry.count('EffectsInDoubt', names.length);
   const keys = names.map((name) => idempotencyKey(config.consumer, delivery.message.eventId, name));
   const said = `the idempotency ${keys.length === 1 ? 'key' : 'keys'} ${keys.join(', ')}`;
   telemetry.log.error(text, { error: new MailroomError(EFFECTS_IN_DOUBT, what(said)) });
-}
-
-/** The effects in these states: of an effect that this claim has run its own state, of every other one that of the row. */
-function claimedEffects(
-  { claim, effects: { ended }, clock }: ClaimedMessage,
-  states: readonly EffectState[],
-): string[] {
-  const others = Object.keys(claim.effects).filter((name) => !ended.has(name));
-  const own = [...ended].filter(([, state]) => states.includes(state)).map(([name]) => name);
-  return [...effectsIn(claim.effects, others, clock.now(), states), ...own];
-}
-
-function effectsIn(
-  stored: unknown,
-  names: readonly string[],
-  now: number,
-  states: readonly EffectState[],
-): string[] {
-  return names.filter((name) => {
-    const effect = effectIn(stored, name);
-    return effect && states.includes(effectState(effect as StoredEffect, now));
-  });
 }

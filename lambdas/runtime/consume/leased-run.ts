@@ -20,6 +20,8 @@ export type LeasedRun =
   | { readonly kind: 'committed' }
   | { readonly kind: 'returned'; readonly result: unknown }
   | { readonly kind: 'threw'; readonly error: unknown }
+  /** Its attempts are exhausted, or its event cannot be read. */
+  | { readonly kind: 'not-started'; readonly error: unknown }
   /** An effect may still be running elsewhere, or another event was applied: the message waits, whatever the handler returned or threw. */
   | { readonly kind: 'blocked'; readonly error: Blocked }
   /** It failed because Mailroom could not reach its table. */

@@ -174,7 +174,10 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
     case 'suspect':
       return waitToRunAlone(received);
     case 'unreadable':
-      return reportOutage(received, unreadableRow(received, refusal.problem));
+      return reportOutage(
+        received,
+        unreadableRow(received.config.consumer, received.delivery.message.eventId, refusal.problem),
+      );
     case 'leased':
       // Wait once for the rest of the lease. If it is still held after that, its worker is alive: wait until its function stops.
       return reportLeased(received, received.delivery.receives > 1 ? refusal.endsBy : refusal.until);
@@ -272,8 +275,8 @@ function rejectedEarlier(code: string, why: string | undefined): MailroomError {
   );
 }
 
-function unreadableRow({ config, delivery }: Received, problem: string): MailroomError {
-  const resolve = `npx cdk-mailroom messages resolve ${config.consumer} ${delivery.message.eventId} --force`;
+function unreadableRow(consumer: string, eventId: string, problem: string): MailroomError {
+  const resolve = `npx cdk-mailroom messages resolve ${consumer} ${eventId} --force`;
   return new MailroomError(
     'UNREADABLE_ROW',
     `The inbox row cannot be read, and is not changed: ${problem}. Deploy the version that wrote it. If it was changed by hand, correct the attribute: the message then continues. Only if its work is done, resolve it: \`${resolve}\`.`,
