@@ -1,7 +1,11 @@
 import { DAY_MS, MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { dynamoInboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';
 import { dynamoOutboxRows, storedEvent } from '../../lambdas/runtime/operations/outbox-rows.ts';
-import { minutesToSweep, youngestMinutes } from '../../lambdas/runtime/relay/minutes-to-sweep.ts';
+import {
+  minutesToSweep,
+  SWEEP_AGE_MAX_MS,
+  youngestMinutes,
+} from '../../lambdas/runtime/relay/minutes-to-sweep.ts';
 import {
   deadKey,
   EVENT_PREFIX,
@@ -102,8 +106,10 @@ async function pendingIn(
     const { items } = await readPartition(table, { pk: PK }, PENDING_MAX);
     return items.map(({ SK }) => outboxPartition(String(SK), shard));
   });
+  // The range that the sweep reads next, by the sweep's own rules.
+  const since = sweptAt > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptAt;
   // Years of minutes would not fit into memory.
-  const from = Math.max(sweptAt, now - PARTITIONS_MAX * MINUTE_MS);
+  const from = Math.max(since, now - PARTITIONS_MAX * MINUTE_MS);
   const minutes = [...youngestMinutes(now), ...minutesToSweep(from, now)];
   const all = new Set([...unsettled.flat(), ...minutes.flatMap((minute) => partitionsOf(minute, shards))]);
   const partitions = [...all].slice(0, PARTITIONS_MAX);
@@ -116,7 +122,7 @@ async function pendingIn(
         return event === undefined || isNotDue(event, now) ? [] : [{ ...event, envelope: '' }];
       }),
     ),
-    more: from > sweptAt || all.size > partitions.length || found.some(({ more }) => more),
+    more: from > since || all.size > partitions.length || found.some(({ more }) => more),
   };
 }
 

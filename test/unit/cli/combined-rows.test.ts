@@ -87,6 +87,25 @@ describe('the events of a minute that are in two stores', () => {
   });
 });
 
+test('the events that wait are those of both stores, also if the last sweep is in the future', async () => {
+  const old = AT - HOUR_MS;
+  const [a, b, published] = [mintEventId(old, 1), mintEventId(old, 1), mintEventId(old, 1)];
+  const scheduled = mintEventId(AT + HOUR_MS, 1);
+  const { stored } = await made(
+    [event(a), event(published, { status: 'PUBLISHED', publishedAt: AT })],
+    [event(b), event(scheduled, { dueAt: AT + HOUR_MS })],
+  );
+  const pending = async (sweptAt: number) => {
+    const { items, more } = await stored.outbox.pending({ shards: [0], sweptAt }, AT);
+    expect(items.every(({ envelope }) => envelope === '')).toBe(true);
+    return { ids: items.map(({ SK }) => SK.slice('EVENT#'.length)).toSorted(), more };
+  };
+  const both = { ids: [a, b].toSorted(), more: false };
+  expect(await pending(old - HOUR_MS)).toEqual(both);
+  // The sweep reads its whole range again if its state has a time that is not yet.
+  expect(await pending(AT + 24 * HOUR_MS)).toEqual(both);
+});
+
 test('single rows are found in either store, those of the database first', async () => {
   const [a, b] = [mintEventId(AT, 1), mintEventId(AT, 1)];
   const { stored } = await made(
