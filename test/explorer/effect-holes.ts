@@ -70,7 +70,7 @@ export const EFFECT_HOLES: readonly Hole<InboxTamper>[] = [
     tamper: tableTamper({
       update: (update) =>
         update.ConditionExpression?.includes(':stopped')
-          ? replacedCondition(update, '#status = :heldStatus AND fence = :heldFence', 'attribute_exists(PK)')
+          ? replacedCondition(update, '#status = :PROCESSING AND fence = :heldFence', 'attribute_exists(PK)')
           : update,
     }),
     found: /An effect was started by a worker that does not hold the message/,

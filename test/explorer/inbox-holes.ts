@@ -46,7 +46,10 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
     budget: { faults: 1, stalls: 0 },
     deviations: 1,
     tamper: tableTamper({
-      update: (update) => replaced(update, 'attempts = :one', 'attempts = attempts + :one'),
+      update: (update) =>
+        update.ConditionExpression?.includes(':REJECTED')
+          ? replaced(update, 'attempts = :attempts', 'attempts = attempts + :attempts')
+          : update,
     }),
     found: /A healthy message is in the dead-letter queue/,
   },
@@ -169,7 +172,7 @@ function ignoresFailures(handler: Handler): Handler {
 /** A completion by any worker while the message is held. */
 function completesWithoutFence(update: Update): Update {
   return setsStatus(update, 'PROCESSED') && update.ConditionExpression?.includes(':heldFence')
-    ? withCondition(update, '#status = :heldStatus')
+    ? withCondition(update, '#status = :PROCESSING')
     : update;
 }
 

@@ -26,12 +26,7 @@ export const OPERATOR_HOLES: readonly Hole<InboxTamper>[] = [
     where: 'who resolves',
     budget: { faults: 0, stalls: 1 },
     deviations: 4,
-    tamper: tableTamper({
-      update: (update) =>
-        update.ConditionExpression?.includes(':seenLeaseUntil')
-          ? withCondition(update, '#status = :seenStatus AND fence = :seenFence')
-          : update,
-    }),
+    tamper: tableTamper({ update: conditionWithout(' AND leaseUntil = :seenLeaseUntil') }),
     found: /taken over while its lease was valid/,
   },
   {

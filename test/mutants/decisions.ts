@@ -4,15 +4,10 @@ import { mutantsOf } from './mutant.ts';
 // biome-ignore format: a line for each mutant
 export const decisionsMutants = mutantsOf([
   ['inbox/inbox-operator.ts', 'message-operations settled-unread'],
-  ["the row of an operator's decision outlives every inbox retention", 'expiresAt: decisionExpiresAt(now)', 'expiresAt: Math.ceil(now / 1_000) + 36 * 86_400'],
-  ['a message is resolved only as it was seen: its claim', "'fence = :seenFence'", "'(attribute_exists(PK) OR fence = :seenFence)'"],
-  ['a message that has not come yet is resolved only while it has no row', "if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };", "if (row === undefined) return { condition: 'attribute_not_exists(NOTHING)', values: {} };"],
-  ['a message that is final is not resolved, by force neither', 'OR NOT (#status IN (:PROCESSED, :DISCARDED))', 'OR attribute_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED))'],
-  ['a decision takes its own fencing token', 'fence, commitId, expiresAt: decisionExpiresAt(', 'commitId, expiresAt: decisionExpiresAt('],
+  ["the row of an operator's decision outlives every inbox retention", 'keepDays: INBOX_RETENTION_MAX_DAYS + SPARE_DAYS', 'keepDays: 36'],
+  ['a decision takes its own fencing token', 'set: { status, fence, commitId', 'set: { status, commitId'],
   ['the pointer of a rejected message goes when it is resolved or discarded', '[pointer, ...raise, ...writes]', '[...raise, ...writes]'],
   ['what an operator commits is in the transaction of the decision', '[pointer, ...raise, ...writes]', '[pointer, ...raise]'],
-  ['only a message that is too old is allowed to run', '#status = :REJECTED AND reason = :TOO_OLD', '#status = :REJECTED AND (attribute_exists(PK) OR reason = :TOO_OLD)'],
-  ['an effect that starts between the read and the write refuses the decision, also after a check', '      effects.condition,', '      `(${effects.condition} OR attribute_exists(PK))`,'],
   ['an unreadable message is marked before it is settled', 'if (isUnreadableId(eventId)) await markUnreadable(inbox, eventId);', ''],
   ['operations/audit/audit-verdict.ts', 'audit-verdict'],
   ['a message may bear a time a clock margin before its publish', 'sentAt + CLOCK_MARGIN_MS >= oldestAt', 'sentAt >= oldestAt'],

@@ -1,6 +1,6 @@
 import type { HandledEvent } from '../events/external-event.ts';
+import type { ClaimOptions, ClaimResult } from '../inbox/claim-transitions.ts';
 import type { Claim, InboxRefusal, InboxRules, Message } from '../inbox/inbox.ts';
-import type { ClaimOptions, ClaimResult } from '../inbox/inbox-claim.ts';
 import type { EffectCall, EffectEnd } from '../inbox/inbox-effect.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import type { Commit } from '../outbox/outbox.ts';

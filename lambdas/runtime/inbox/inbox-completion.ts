@@ -3,14 +3,12 @@ import { jsonFault } from '../base/json-fault.ts';
 import { mintToken } from '../store/event-id.ts';
 import { inboxKey } from '../store/keys.ts';
 import { applied, isLastRefused, Overtaken } from '../store/last-sequence.ts';
-import { SCHEMA } from '../store/row-schema.ts';
-import type { RowChange } from '../store/row-update.ts';
 import type { Item, TransactAction } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
-import { mine } from './inbox-conditions.ts';
-import { processed } from './inbox-transitions.ts';
-import { changeBy, fenceLost, transactRow, writeUnderFence } from './inbox-writes.ts';
+import { NO_ROW, ours } from './inbox-conditions.ts';
+import { processed, processedUnclaimed } from './inbox-transitions.ts';
+import { fenceLost, writeTransition, writeUnderFence } from './inbox-writes.ts';
 
 /** Longer results are not stored in the row, because they would cost more than they are worth. */
 const RESULT_MAX_CHARS = 4_096;
@@ -55,11 +53,11 @@ export async function commitMessage(
 ): Promise<undefined> {
   const { message, fence } = claim;
   const commitId = mintToken(inbox.random);
-  const change = changeBy(inbox, processed(inbox, { commitId }));
+  const done = processed(inbox, { commitId });
   let item: Item | undefined;
   try {
     const actions = [...applied(inbox.clock, message), ...writes];
-    const written = await transactRow(inbox, message.eventId, change, mine(claim), actions);
+    const written = await writeTransition(inbox, message.eventId, ours(claim), done, actions);
     if (written.ok) return;
     item = written.item;
   } catch (error) {
@@ -85,20 +83,10 @@ export async function commitUnclaimed(
   writes: readonly TransactAction[],
   attempt: number,
 ): Promise<InboxRefusal | { readonly status: 'open' } | undefined> {
-  const change: RowChange = {
-    set: {
-      ...changeBy(inbox, processed(inbox)).set,
-      schema: SCHEMA,
-      type: message.type ?? 'unknown',
-      fence: mintToken(inbox.random),
-      attempts: attempt,
-      order: message.place?.order,
-    },
-  };
-  const noRow = { condition: 'attribute_not_exists(PK)', values: {} };
+  const done = processedUnclaimed(inbox, message, attempt, mintToken(inbox.random));
   try {
     const actions = [...applied(inbox.clock, message), ...writes];
-    const written = await transactRow(inbox, message.eventId, change, noRow, actions);
+    const written = await writeTransition(inbox, message.eventId, NO_ROW, done, actions);
     if (written.ok) return undefined;
     const { status } = admissionOf(inbox, message, rowOf(written.item));
     const final = status === 'processed' || status === 'rejected' || status === 'leased';

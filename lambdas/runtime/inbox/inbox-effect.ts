@@ -7,8 +7,8 @@ import type { StoredEffect } from '../store/stored-effect.ts';
 import type { Item } from '../store/table.ts';
 import type { Claim, InboxContext, InboxRules } from './inbox.ts';
 import { isOurs, rowOf } from './inbox-admission.ts';
-import { mine } from './inbox-conditions.ts';
-import { rowCause, writeRow } from './inbox-writes.ts';
+import { mine, writeRow } from './inbox-writes.ts';
+import { rowCause } from './stored-cause.ts';
 
 /** The most effects of one message. With results of at most 4 KB, they take at most three quarters of its 400 KB row. */
 export const EFFECTS_MAX = 64;
@@ -77,7 +77,7 @@ export async function startEffect(
   const startedAt = inbox.clock.now();
   const { fence, endsBy } = claim;
   const entry: StoredEffect = { status: 'IN_PROGRESS', fence, run, endsBy, startedAt };
-  const held = mine(claim);
+  const held = mine(inbox, claim);
   const { ok, item } = await writeRow(
     inbox,
     claim.message.eventId,

@@ -1,18 +1,16 @@
+import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
 import { isMailroomError } from '../base/errors.ts';
 import { isUnreadableId } from '../store/event-id.ts';
-import type { InboxRow } from '../store/inbox-row.ts';
 import { rejectedKey } from '../store/keys.ts';
 import { isLastRefused } from '../store/last-sequence.ts';
-import { decisionExpiresAt } from '../store/row-expiry.ts';
-import { SCHEMA } from '../store/row-schema.ts';
-import type { RowChange, RowCondition } from '../store/row-update.ts';
+import { SPARE_DAYS } from '../store/row-expiry.ts';
 import type { TransactAction } from '../store/table.ts';
 import type { InboxAccess } from './inbox.ts';
 import { withoutInboxRow } from './inbox-completion.ts';
-import { sameEffects, TOO_OLD } from './inbox-conditions.ts';
+import { type asSeen, type NOT_FINAL, REJECTED_AS_TOO_OLD } from './inbox-conditions.ts';
 import { markUnreadable } from './inbox-history.ts';
-import { transactRow } from './inbox-writes.ts';
-import { FINAL_REMOVES } from './row-transition.ts';
+import { writeTransition } from './inbox-writes.ts';
+import { FINAL_REMOVES, type RowsBefore, type RowTransition } from './row-transition.ts';
 
 /** An operator's decision about a message. */
 export interface Decided {
@@ -35,7 +33,7 @@ export interface FinalDecision extends Decided {
 /**
  * Any state -> PROCESSED or DISCARDED without running the message, with the REJECTED pointer removed, in one transaction.
  *
- * @param condition - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
+ * @param from - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
  * @param options.writes - commit in the same transaction @default none
  * @param options.raise - raises the last sequence of an ordered message in the same transaction @default none
  * @param options.needsRow - a pointer without its row refuses the decision @default false
@@ -45,7 +43,7 @@ export interface FinalDecision extends Decided {
 export async function decideMessage(
   inbox: InboxAccess,
   decision: FinalDecision,
-  condition: RowCondition,
+  from: RowsBefore,
   {
     writes = [],
     raise = [],
@@ -56,30 +54,14 @@ export async function decideMessage(
     readonly needsRow?: boolean;
   } = {},
 ): Promise<'done' | 'changed' | 'row-deleted'> {
-  const { eventId, status, fence, by, reason, commitId, replacedBy } = decision;
-  const now = inbox.clock.now();
-  const change: RowChange = {
-    set: {
-      status,
-      schema: SCHEMA,
-      fence,
-      commitId,
-      expiresAt: decisionExpiresAt(now),
-      ...(status === 'PROCESSED'
-        ? { processedAt: now, resolvedBy: by, resolvedReason: reason }
-        : { discardedAt: now, discardedBy: by, discardedReason: reason, replacedBy }),
-    },
-    computed: { attempts: 'if_not_exists(attempts, :none)' },
-    values: { ':none': 0 },
-    remove: FINAL_REMOVES,
-  };
+  const { eventId } = decision;
   const isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' };
   const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) }, ...isGone } };
   const others = [pointer, ...raise, ...writes];
   // Before the decision: a mark without it costs a read, and a decision without its mark would let the message run once it can be read.
   if (isUnreadableId(eventId)) await markUnreadable(inbox, eventId);
   try {
-    const { ok } = await transactRow(inbox, eventId, change, condition, others);
+    const { ok } = await writeTransition(inbox, eventId, from, decided(inbox, decision), others);
     return ok ? 'done' : 'changed';
   } catch (error) {
     if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
@@ -92,31 +74,24 @@ export async function decideMessage(
 /** The index of the last sequence in the transaction, after the row and its pointer. */
 const RAISED_AT = 2;
 
-/** Any row that is not final, even if a worker holds it. */
-export const NOT_FINAL: RowCondition = {
-  condition: 'attribute_not_exists(PK) OR NOT (#status IN (:PROCESSED, :DISCARDED))',
-  values: { ':PROCESSED': 'PROCESSED', ':DISCARDED': 'DISCARDED' },
-};
-
-/** The row is unchanged since it was read, with its effects: a check covers those that were read. */
-export function asSeen(row: InboxRow | undefined): RowCondition {
-  if (row === undefined) return { condition: 'attribute_not_exists(PK)', values: {} };
-  const { status, fence } = row;
-  const effects = sameEffects(row);
-  const { leaseUntil } = 'leaseUntil' in row ? row : {};
+/**
+ * PROCESSED or DISCARDED, by an operator. Its row outlives every retention, because an operator's command does not know under which one a
+ * repeat will be judged: a deployment may just change it.
+ */
+function decided(
+  { clock }: Pick<InboxAccess, 'clock'>,
+  { status, fence, by, reason, commitId, replacedBy }: FinalDecision,
+): RowTransition {
+  const now = clock.now();
+  const what =
+    status === 'PROCESSED'
+      ? { processedAt: now, resolvedBy: by, resolvedReason: reason }
+      : { discardedAt: now, discardedBy: by, discardedReason: reason, replacedBy };
   return {
-    condition: [
-      '#status = :seenStatus',
-      fence === '' ? 'attribute_not_exists(fence)' : 'fence = :seenFence',
-      leaseUntil === undefined ? 'attribute_not_exists(leaseUntil)' : 'leaseUntil = :seenLeaseUntil',
-      effects.condition,
-    ].join(' AND '),
-    values: {
-      ':seenStatus': status,
-      ...(fence === '' ? {} : { ':seenFence': fence }),
-      ...(leaseUntil === undefined ? {} : { ':seenLeaseUntil': leaseUntil }),
-      ...effects.values,
-    },
+    set: { status, fence, commitId, ...what },
+    count: 'kept',
+    keepDays: INBOX_RETENTION_MAX_DAYS + SPARE_DAYS,
+    clear: FINAL_REMOVES,
   };
 }
 
@@ -126,13 +101,7 @@ export function asSeen(row: InboxRow | undefined): RowCondition {
  * @returns `false` if it was not rejected for that reason
  */
 export async function allowMessage(inbox: InboxAccess, { eventId, by, reason }: Decided): Promise<boolean> {
-  const change = {
-    set: { runAnyway: true, allowedBy: by, allowedAt: inbox.clock.now(), allowedReason: reason },
-  };
-  const tooOld = {
-    condition: '#status = :REJECTED AND reason = :TOO_OLD',
-    values: { ':REJECTED': 'REJECTED', ':TOO_OLD': TOO_OLD },
-  };
-  const { ok } = await transactRow(inbox, eventId, change, tooOld, []);
+  const allowed = { runAnyway: true, allowedBy: by, allowedAt: inbox.clock.now(), allowedReason: reason };
+  const { ok } = await writeTransition(inbox, eventId, REJECTED_AS_TOO_OLD, { set: allowed, clear: [] }, []);
   return ok;
 }

@@ -1,10 +1,12 @@
+import { errorCode } from '../base/errors.ts';
+import { isUnreadableId } from '../store/event-id.ts';
 import type { AskedWait } from '../store/inbox-row.ts';
 import { SPARE_DAYS } from '../store/row-expiry.ts';
-import type { Claim, InboxRules } from './inbox.ts';
+import type { Claim, InboxRules, Message } from './inbox.ts';
 import { ALONE_FROM } from './inbox-conditions.ts';
-import { attemptCause, rowCause } from './inbox-writes.ts';
 import type { EffectStates } from './past-attempts.ts';
 import { FINAL_REMOVES, type RowTransition } from './row-transition.ts';
+import { attemptCause, rejectionCause, rowCause } from './stored-cause.ts';
 
 /**
  * The handler failed: FAILED, with the error; any worker may claim the message.
@@ -50,7 +52,7 @@ export function released(
       ...(isPast && { pastAttempts: past.pastAttempts }),
       ...(cause === undefined ? {} : rowCause(inbox, cause)),
     },
-    isUncounted: true,
+    count: 'taken-back',
     // The number of claims without a result stays, so that a release cannot hide a message that kills its process.
     clear: ['leaseUntil', 'endsBy', 'outOfTime'],
   };
@@ -71,7 +73,7 @@ export function cutOff(
   const cause = attemptCause(inbox, claim, { ended: 'failed', error, effects });
   return {
     set: { status: 'FAILED', retryAt, unfinished, ...cause },
-    isUncounted: claim.unfinished < ALONE_FROM,
+    ...(claim.unfinished < ALONE_FROM && { count: 'taken-back' }),
     clear: ['leaseUntil', 'endsBy', 'outOfTime'],
   };
 }
@@ -98,4 +100,73 @@ export function processed(
     keepDays: inboxRetentionDays + SPARE_DAYS,
     clear: FINAL_REMOVES,
   };
+}
+
+/**
+ * The message is done without a claim: PROCESSED in a new row.
+ *
+ * @param fence - a token of this run
+ */
+export function processedUnclaimed(
+  inbox: InboxRules,
+  { type = 'unknown', place }: Message,
+  attempts: number,
+  fence: string,
+): RowTransition {
+  const { set, keepDays } = processed(inbox);
+  return { set: { ...set, type, fence, attempts, order: place?.order }, clear: [], keepDays };
+}
+
+/** The message can never succeed: REJECTED, under its claim. @param effects - those that the attempt ran */
+export function rejected(
+  inbox: InboxRules,
+  claim: Claim,
+  error: unknown,
+  effects: EffectStates,
+): RowTransition {
+  const { pastAttempts } = attemptCause(inbox, claim, { ended: 'rejected', error, effects });
+  const { set, ...more } = rejection(inbox, claim.message, error, claim);
+  return { ...more, set: { ...set, pastAttempts } };
+}
+
+/** The message is rejected without a claim: REJECTED. @param fence - a new token, as no claim has left one; or the one that was read */
+export function rejectedUnclaimed(
+  inbox: InboxRules,
+  message: Message,
+  error: unknown,
+  fence: string,
+): RowTransition {
+  const { set, ...more } = rejection(inbox, message, error);
+  return { ...more, set: { ...set, fence }, count: 'kept' };
+}
+
+/**
+ * A rejection may expire if the event could not be read: no handler runs under such an id, and once the code can read the message, its
+ * redrive runs under the event's own id.
+ */
+function rejection(inbox: InboxRules, message: Message, error: unknown, claim?: Claim): RowTransition {
+  const { order, unplaced } = placeOf(message);
+  return {
+    set: {
+      status: 'REJECTED',
+      type: message.type ?? 'unknown',
+      order,
+      rejectedAt: inbox.clock.now(),
+      reason: errorCode(error),
+      ...rejectionCause(inbox, error, claim),
+    },
+    clear: ['leaseUntil', 'endsBy', 'retryAt', 'unfinished', 'outOfTime', ...unplaced],
+    rejectedAs: message.messageId,
+    keepDays: isUnreadableId(message.eventId) ? inbox.inboxRetentionDays + SPARE_DAYS : undefined,
+  };
+}
+
+/**
+ * The place of a message in its order, as each claim and each rejection stores it. A message without one has none of an earlier claim: the
+ * order of its consumer may have been removed, and an operator's decision would raise a number that no event waits for.
+ */
+export function placeOf({ place }: Message): Pick<RowTransition['set'], 'order'> & {
+  readonly unplaced: readonly 'order'[];
+} {
+  return { order: place?.order, unplaced: place === undefined ? ['order'] : [] };
 }

@@ -1,16 +1,14 @@
 import { FenceLost, isMailroomError } from '../base/errors.ts';
-import { storedCause } from '../observe/redaction.ts';
-import type { AttemptEnd } from '../store/inbox-row.ts';
 import { inboxKey } from '../store/keys.ts';
 import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import { expiresAt } from '../store/row-expiry.ts';
+import { SCHEMA } from '../store/row-schema.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
 import type { Item, TransactAction } from '../store/table.ts';
-import type { Claim, InboxAccess, InboxContext, InboxRefusal, InboxRules, Message } from './inbox.ts';
+import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
-import { mine } from './inbox-conditions.ts';
-import { type EffectStates, withAttempt } from './past-attempts.ts';
-import { hasHappened, type RowTransition } from './row-transition.ts';
+import { ours } from './inbox-conditions.ts';
+import { hasHappened, type RowsBefore, type RowTransition } from './row-transition.ts';
 
 /** The result of a conditional write of an inbox row. */
 export interface Written {
@@ -63,11 +61,29 @@ export async function transactRow(
 }
 
 /**
- * Makes one transition under the claim's fence.
+ * Makes one transition of a row.
  *
- * @param others - written in the same transaction @default none
- * @returns `undefined` if it happened, now or by an earlier try whose response was lost; otherwise the refusal
+ * @param others - written in the same transaction, which has a token: a repeat of it is not refused by its own row @default no transaction
  * @throws `TRANSACTION_CANCELLED` if one of `others` was refused
+ */
+export function writeTransition(
+  inbox: InboxAccess,
+  eventId: string,
+  from: RowsBefore,
+  transition: RowTransition,
+  others?: readonly TransactAction[],
+): Promise<Written> {
+  const change = changeBy(inbox, from, transition);
+  const condition = conditionOf(inbox, from);
+  return others === undefined
+    ? writeRow(inbox, eventId, change, condition)
+    : transactRow(inbox, eventId, change, condition, others);
+}
+
+/**
+ * As {@link writeTransition}, under the claim's fence.
+ *
+ * @returns `undefined` if it happened, now or by an earlier try whose response was lost; otherwise the refusal
  */
 export async function writeUnderFence(
   inbox: InboxContext,
@@ -76,34 +92,83 @@ export async function writeUnderFence(
   others: readonly TransactAction[] = [],
 ): Promise<InboxRefusal | undefined> {
   const { eventId } = claim.message;
-  const change = changeBy(inbox, transition);
-  const { ok, item } =
-    others.length === 0
-      ? await writeRow(inbox, eventId, change, mine(claim))
-      : await transactRow(inbox, eventId, change, mine(claim), others);
+  const together = others.length === 0 ? undefined : others;
+  const { ok, item } = await writeTransition(inbox, eventId, ours(claim), transition, together);
   if (ok || hasHappened(rowOf(item), claim, transition)) return undefined;
   return refusalOf(inbox, claim.message, item);
 }
 
 /** The change of the row that a transition makes. */
 export function changeBy(
-  { clock }: InboxContext,
-  { set: { status, processedAt, ...more }, clear, isUncounted, keepDays }: RowTransition,
+  { clock }: Pick<InboxAccess, 'clock'>,
+  { fence }: RowsBefore,
+  { set, clear, count, rejectedAs, keepDays }: RowTransition,
 ): RowChange {
+  const { status } = set;
   const end = keepDays === undefined ? undefined : expiresAt(clock.now(), keepDays);
+  // Who holds a row has written its schema, and its map of effects, with the claim.
+  const schema = status === undefined || fence !== undefined ? undefined : SCHEMA;
+  const counted = count && COUNTED[count];
+  const isClaim = status === 'PROCESSING';
   return {
-    set: { status, processedAt, expiresAt: end, ...more },
+    set: { status, schema, ...set, expiresAt: end },
+    computed: { ...counted?.computed, ...(isClaim && { effects: 'if_not_exists(effects, :noEffects)' }) },
+    values: { ...counted?.values, ...(isClaim && { ':noEffects': {} }) },
+    ...(rejectedAs !== undefined && { add: { rejectedIds: new Set([rejectedAs]) } }),
     remove: clear,
-    ...(isUncounted && { computed: { attempts: 'attempts - :one' }, values: { ':one': 1 } }),
   };
 }
 
-/**
- * The place of a message in its order, as each claim and each rejection stores it. A message without one has none of an earlier claim: the
- * order of its consumer may have been removed, and an operator's decision would raise a number that no event waits for.
- */
-export function placeChange({ place }: Message): Required<Pick<RowChange, 'set' | 'remove'>> {
-  return place === undefined ? { set: {}, remove: ['order'] } : { set: { order: place.order }, remove: [] };
+const COUNTED: Readonly<Record<NonNullable<RowTransition['count']>, Pick<RowChange, 'computed' | 'values'>>> =
+  {
+    next: {
+      computed: { attempts: 'if_not_exists(attempts, :zero) + :one' },
+      values: { ':zero': 0, ':one': 1 },
+    },
+    'taken-back': { computed: { attempts: 'attempts - :one' }, values: { ':one': 1 } },
+    kept: { computed: { attempts: 'if_not_exists(attempts, :zero)' }, values: { ':zero': 0 } },
+  };
+
+/** The condition for the rows that a transition may change. */
+export function conditionOf({ clock }: Pick<InboxAccess, 'clock'>, from: RowsBefore): RowCondition {
+  const { absent, status = [], notStatus = [], fence, asRead = {}, notRejectedAs } = from;
+  const values: Item = {};
+  const given = (name: string, value: unknown) => {
+    values[name] = value;
+    return name;
+  };
+  const inStatus = status.map((one) => {
+    const is = `#status = ${given(`:${one}`, one)}`;
+    if (one === 'PROCESSING' && from.leasePassed)
+      return `(${is} AND NOT leaseUntil >= ${given(':now', clock.now())})`;
+    if (one === 'FAILED' && from.unfinishedBelow !== undefined)
+      return `(${is} AND NOT unfinished >= ${given(':aloneFrom', from.unfinishedBelow)})`;
+    return is;
+  });
+  const others = notStatus.map((one) => given(`:${one}`, one)).join(', ');
+  const rows = [
+    ...(absent ? ['attribute_not_exists(PK)'] : []),
+    ...inStatus,
+    ...(others === '' ? [] : [`NOT (#status IN (${others}))`]),
+  ];
+  const more = [
+    ...(fence === undefined ? [] : [`fence = ${given(':heldFence', fence)}`]),
+    ...Object.entries(asRead).map(([name, value]) =>
+      value === undefined
+        ? `attribute_not_exists(${name})`
+        : `${name} = ${given(`:seen${name.charAt(0).toUpperCase()}${name.slice(1)}`, value)}`,
+    ),
+    ...(notRejectedAs === undefined
+      ? []
+      : [`NOT contains(rejectedIds, ${given(':messageId', notRejectedAs)})`]),
+  ];
+  const one = rows.length > 1 && more.length > 0 ? `(${rows.join(' OR ')})` : rows.join(' OR ');
+  return { condition: [one, ...more].join(' AND '), values };
+}
+
+/** The condition of every transition under a claim: this worker still holds the message. */
+export function mine(inbox: InboxAccess, claim: Claim): RowCondition {
+  return conditionOf(inbox, ours(claim));
 }
 
 /** The error of a worker that writes under a claim that it has lost. */
@@ -111,34 +176,4 @@ export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
   return new FenceLost(
     `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused.`,
   );
-}
-
-/** The end of a claim's attempt, with its cause, in the form that its row stores. */
-export function attemptCause(
-  inbox: InboxRules,
-  { attempt, pastAttempts }: Claim,
-  { error, ...ended }: Pick<AttemptEnd, 'ended' | 'wait'> & { error: unknown; effects: EffectStates },
-) {
-  const cause = rowCause(inbox, error);
-  const end = { at: inbox.clock.now(), attempt, ...ended, error: cause.lastError };
-  return { ...cause, pastAttempts: withAttempt(pastAttempts, end) };
-}
-
-/**
- * The reason for a message's rejection. Once its attempts are exhausted, its fingerprint is that of its last error, so that a cause has
- * one fingerprint whether its message failed or was rejected.
- *
- * @param claim - has the fingerprint of an attempt before this claim @default the message is unclaimed
- */
-export function rejectionCause(inbox: InboxRules, error: unknown, claim?: Pick<Claim, 'fingerprint'>) {
-  const { lastError, fingerprint } = rowCause(inbox, error);
-  if (!isMailroomError(error, 'ATTEMPTS_EXHAUSTED')) return { lastError, fingerprint };
-  const last = 'cause' in error ? rowCause(inbox, error.cause).fingerprint : claim?.fingerprint;
-  return { lastError, fingerprint: last ?? fingerprint };
-}
-
-/** The reason for a message's failure, in the form that its row stores. */
-export function rowCause({ consumer, redact }: InboxRules, error: unknown) {
-  const { lastError, fingerprint } = storedCause(error, redact);
-  return { lastError, fingerprint: `${consumer} ${fingerprint}` };
 }

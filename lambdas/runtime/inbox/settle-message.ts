@@ -7,7 +7,8 @@ import { passedOver, raiseLast, readLastSequence } from '../store/last-sequence.
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { readable, readInboxRow } from '../store/stored-rows.ts';
 import type { Item, TransactAction } from '../store/table.ts';
-import { asSeen, decideMessage, type FinalDecision, NOT_FINAL } from './inbox-operator.ts';
+import { asSeen, NOT_FINAL } from './inbox-conditions.ts';
+import { decideMessage, type FinalDecision } from './inbox-operator.ts';
 import { inboxState } from './inbox-state.ts';
 import {
   areChecked,

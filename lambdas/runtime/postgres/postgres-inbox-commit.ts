@@ -3,10 +3,10 @@ import type { CommitEnd, CommitFailure, HandlerWork, UnclaimedEnd } from '../con
 import type { HandledEvent } from '../events/external-event.ts';
 import type { Claim, Message } from '../inbox/inbox.ts';
 import { admissionOf, refusalBy } from '../inbox/inbox-admission.ts';
-import { processed } from '../inbox/inbox-transitions.ts';
+import { NO_ROW, ours } from '../inbox/inbox-conditions.ts';
+import { processed, processedUnclaimed } from '../inbox/inbox-transitions.ts';
 import { fenceLost } from '../inbox/inbox-writes.ts';
 import { mintToken } from '../store/event-id.ts';
-import { SPARE_DAYS } from '../store/row-expiry.ts';
 import { outcomeOf } from './commit-outcome.ts';
 import { leasedNow, refusalNow } from './postgres-inbox-claim.ts';
 import {
@@ -22,12 +22,6 @@ import type { Sql } from './sql.ts';
 
 /** The transaction, for the question whether it committed. */
 const XID = 'pg_current_xact_id()::text AS xid';
-
-/** Another insert of the same row waits until this transaction ends. */
-const COMMIT_UNCLAIMED = `INSERT INTO mailroom.inbox (consumer, event_id, type, status, attempts, processed_at, expires_at, fence)
-  VALUES ($1::text, $2::text, $5::text, 'PROCESSED', $6::int, clock_timestamp(),
-    clock_timestamp() + $3::float8 * interval '1 day', $4::text)
-  ON CONFLICT DO NOTHING RETURNING ${XID}`;
 
 /** Each run has its own fence, also an unclaimed one. Another run of the message may even have the same transaction id. */
 const PROOF = `EXISTS (SELECT FROM mailroom.inbox
@@ -54,7 +48,8 @@ export async function commit<Tx>(
   const made = newRun();
   try {
     // The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction.
-    const [condition, values] = transitionOf(ctx.rules, claim, processed(ctx.rules), XID);
+    const done = processed(ctx.rules);
+    const [condition, values] = transitionOf(ctx.rules, message.eventId, ours(claim), done, XID);
     await transact(ctx, made, condition, values, work, event, sending);
     return { status: 'committed', events: made.events };
   } catch (error) {
@@ -76,10 +71,9 @@ export async function commitUnclaimed<Tx>(
   const made = newRun();
   const fence = mintToken(ctx.rules.random);
   try {
-    const { consumer, inboxRetentionDays } = ctx.rules;
-    const days = inboxRetentionDays + SPARE_DAYS;
-    const values = [consumer, message.eventId, days, fence, message.type ?? 'unknown', attempt];
-    await transact(ctx, made, COMMIT_UNCLAIMED, values, work, event, () => {});
+    const done = processedUnclaimed(ctx.rules, message, attempt, fence);
+    const [insert, values] = transitionOf(ctx.rules, message.eventId, NO_ROW, done, XID);
+    await transact(ctx, made, insert, values, work, event, () => {});
     return { status: 'committed', events: made.events };
   } catch (error) {
     if (made.progress === 'condition' && isLocked(error)) return leasedNow(ctx);

@@ -1,28 +1,42 @@
 import type { Claim, InboxRefusal, InboxRules } from '../inbox/inbox.ts';
 import { refusalBy } from '../inbox/inbox-admission.ts';
-import { hasHappened, type RowTransition } from '../inbox/row-transition.ts';
+import { ours } from '../inbox/inbox-conditions.ts';
+import { hasHappened, type RowsBefore, type RowTransition } from '../inbox/row-transition.ts';
 import { inMs, type PostgresInboxContext, readRow, runAlone } from './postgres-inbox-row.ts';
 
 /** A time of the rules' clock, as one of the database's clock. */
 const FROM_NOW = inMs('?::float8');
 
+/** An attribute that has a column. The others belong to an order of events or to an operator's decision, which this store has not. */
 type Attribute =
-  | Exclude<keyof RowTransition, 'set' | 'clear'>
-  | keyof RowTransition['set']
-  | RowTransition['clear'][number];
+  | Exclude<
+      keyof RowTransition['set'],
+      | 'order'
+      | 'runAnyway'
+      | 'commitId'
+      | 'supersededBy'
+      | 'replacedBy'
+      | `${'allowed' | 'resolved' | 'discarded'}${string}`
+    >
+  | 'rejectedAs'
+  | 'keepDays';
 
 /** The column of each attribute, its new value from the parameter `?`, and its value once it is cleared. @default NULL */
 const COLUMNS: Readonly<Record<Attribute, readonly [column: string, value: string, cleared?: string]>> = {
   status: ['status', '?::text'],
-  isUncounted: ['attempts', 'attempts - ?::boolean::int'],
+  type: ['type', '?::text'],
+  fence: ['fence', '?::text'],
+  attempts: ['attempts', '?::int'],
   unfinished: ['unfinished', '?::int', '0'],
   outOfTime: ['out_of_time', '?::boolean', 'false'],
+  claimedAt: ['claimed_at', 'clock_timestamp()'],
   leaseUntil: ['lease_until', FROM_NOW],
   endsBy: ['ends_by', FROM_NOW],
   retryAt: ['retry_at', FROM_NOW],
   processedAt: ['processed_at', 'clock_timestamp()'],
   keepDays: ['expires_at', "clock_timestamp() + ?::float8 * interval '1 day'"],
   rejectedAt: ['rejected_at', 'clock_timestamp()'],
+  rejectedAs: ['rejected_ids', '?::text'],
   reason: ['reason', '?::text'],
   lastError: ['last_error', '?::text'],
   fingerprint: ['fingerprint', '?::text'],
@@ -30,25 +44,94 @@ const COLUMNS: Readonly<Record<Attribute, readonly [column: string, value: strin
   result: ['result', '?::text'],
 };
 
-/** The statement that makes a transition under a claim's fence, and its parameters. @param returned - of the row that it changed */
+/** The number of attempts of a row that exists. A new row has 1, or none. */
+const COUNTED = { next: 'i.attempts + 1', 'taken-back': 'i.attempts - 1', kept: 'i.attempts' };
+
+/**
+ * The statement that makes a transition, and its parameters: an update, or an insert-or-update where there may be no row.
+ *
+ * @param returned - of the row that it wrote
+ */
 export function transitionOf(
   { consumer, clock }: InboxRules,
-  { message, fence }: Claim,
-  { set, clear, ...more }: RowTransition,
+  eventId: string,
+  from: RowsBefore,
+  { set, clear, count, ...more }: RowTransition,
   returned: string,
 ): [text: string, values: unknown[]] {
-  const values: unknown[] = [consumer, message.eventId, fence];
-  const given = Object.entries({ ...set, ...more }).filter(([, value]) => value !== undefined);
-  const changes = given.map(([name, value]) => {
-    const [column, sql] = COLUMNS[name as Attribute];
-    const inFuture = sql === FROM_NOW ? Number(value) - clock.now() : value;
+  const values: unknown[] = [consumer, eventId];
+  const parameter = (value: unknown) => `$${values.push(value)}`;
+  const written = Object.entries({ ...set, ...more }).flatMap(([name, value]) => {
+    const column = COLUMNS[name as Attribute] as (typeof COLUMNS)[Attribute] | undefined;
+    if (value === undefined || column === undefined) return [];
+    const inFuture = column[1] === FROM_NOW ? Number(value) - clock.now() : value;
     const stored = typeof inFuture === 'object' ? JSON.stringify(inFuture) : inFuture;
-    return `${column} = ${sql.replace('?', () => `$${values.push(stored)}`)}`;
+    return [[column[0], column[1].replace('?', () => parameter(stored))] as const];
   });
-  const cleared = clear.map((name) => `${COLUMNS[name][0]} = ${COLUMNS[name][2] ?? 'NULL'}`);
-  const text = `UPDATE mailroom.inbox SET ${[...changes, ...cleared].join(', ')}, changed_at = clock_timestamp()
-    WHERE consumer = $1::text AND event_id = $2::text AND status = 'PROCESSING' AND fence = $3::text RETURNING ${returned}`;
+  const changes = [
+    ...written.map(([name, value]) => `${name} = ${name === 'rejected_ids' ? added(value) : value}`),
+    ...clear.flatMap((name) =>
+      name === 'order' ? [] : `${COLUMNS[name][0]} = ${COLUMNS[name][2] ?? 'NULL'}`,
+    ),
+    ...(count === undefined ? [] : [`attempts = ${COUNTED[count]}`]),
+    'changed_at = clock_timestamp()',
+  ];
+  const rows = rowsBefore(from, parameter);
+  const update = `SET ${changes.join(', ')} WHERE ${rows}`;
+  if (!from.absent)
+    return [
+      `UPDATE mailroom.inbox AS i ${update} AND i.consumer = $1::text AND i.event_id = $2::text RETURNING ${returned}`,
+      values,
+    ];
+  const inserted = written.map(
+    ([name, value]) => [name, name === 'rejected_ids' ? `ARRAY[${value}]` : value] as const,
+  );
+  if (count === 'next') inserted.push(['attempts', '1']);
+  // Another insert of the same row waits until this transaction ends.
+  const text = `INSERT INTO mailroom.inbox AS i (consumer, event_id, ${inserted.map(([name]) => name).join(', ')})
+    VALUES ($1::text, $2::text, ${inserted.map(([, value]) => value).join(', ')})
+    ON CONFLICT (consumer, event_id) DO ${rows === '' ? 'NOTHING' : `UPDATE ${update}`} RETURNING ${returned}`;
   return [text, values];
+}
+
+/** The ids under which a row was rejected, with one more. */
+function added(id: string): string {
+  const ids = 'i.rejected_ids';
+  return `CASE WHEN ${id} = ANY (${ids}) THEN ${ids} ELSE pg_catalog.array_append(${ids}, ${id}) END`;
+}
+
+/** The condition for the rows that a transition may change; empty if they have none. A takeover's effects are locked since they were read. */
+function rowsBefore(
+  { status = [], leasePassed, unfinishedBelow, fence, asRead, notRejectedAs }: RowsBefore,
+  parameter: (value: unknown) => string,
+): string {
+  const inStatus = status.map((one) => {
+    const is = `i.status = '${one}'`;
+    if (one === 'PROCESSING' && leasePassed)
+      return `(${is} AND NOT coalesce(i.lease_until >= clock_timestamp(), false))`;
+    if (one === 'FAILED' && unfinishedBelow !== undefined)
+      return `(${is} AND i.unfinished < ${unfinishedBelow})`;
+    return is;
+  });
+  const seen = fence ?? asRead?.fence;
+  return [
+    ...(inStatus.length === 0 ? [] : [`(${inStatus.join(' OR ')})`]),
+    ...(seen === undefined ? [] : [`i.fence = ${parameter(seen)}::text`]),
+    ...(notRejectedAs === undefined
+      ? []
+      : [`NOT (${parameter(notRejectedAs)}::text = ANY (i.rejected_ids))`]),
+  ].join(' AND ');
+}
+
+/** Makes one transition. Returns true if it changed or created the row. */
+export async function writeTransition<Tx>(
+  { rules, database }: PostgresInboxContext<Tx>,
+  eventId: string,
+  from: RowsBefore,
+  transition: RowTransition,
+): Promise<boolean> {
+  const done = await runAlone(database, ...transitionOf(rules, eventId, from, transition, '1'), {});
+  return done.length > 0;
 }
 
 /** Makes one transition under a claim's fence. As `writeUnderFence` of the inbox in DynamoDB. */
@@ -58,8 +141,8 @@ export async function underFence<Tx>(
   transition: RowTransition,
 ): Promise<InboxRefusal | undefined> {
   const { rules, database } = ctx;
-  const done = await runAlone(database, ...transitionOf(rules, claim, transition, '1'), {});
-  if (done.length > 0) return undefined;
-  const row = await readRow(ctx, database, claim.message.eventId);
-  return hasHappened(row, claim, transition) ? undefined : refusalBy(rules, claim.message, row);
+  const { message } = claim;
+  if (await writeTransition(ctx, message.eventId, ours(claim), transition)) return undefined;
+  const row = await readRow(ctx, database, message.eventId);
+  return hasHappened(row, claim, transition) ? undefined : refusalBy(rules, message, row);
 }

@@ -5,7 +5,7 @@ import { refusalBy } from '../inbox/inbox-admission.ts';
 import { resultJson } from '../inbox/inbox-completion.ts';
 import { openedNow } from '../inbox/inbox-history.ts';
 import { cutOff, failed, outOfTime, processed, released } from '../inbox/inbox-transitions.ts';
-import { attemptCause, fenceLost } from '../inbox/inbox-writes.ts';
+import { fenceLost } from '../inbox/inbox-writes.ts';
 import { claim, reject, rejectUnclaimed } from './postgres-inbox-claim.ts';
 import { commit, commitUnclaimed } from './postgres-inbox-commit.ts';
 import { finishEffect, startEffect } from './postgres-inbox-effect.ts';
@@ -45,10 +45,7 @@ export function postgresInbox<Tx>({
     release: (held, ...end) => underFence(ctx, held, released(rules, held, ...end)),
     cutOff: (held, ...end) => underFence(ctx, held, cutOff(rules, held, ...end)),
     markOutOfTime: (held, ...end) => underFence(ctx, held, outOfTime(rules, ...end)),
-    reject: (held, error, effects) => {
-      const { pastAttempts } = attemptCause(rules, held, { ended: 'rejected', error, effects });
-      return reject(ctx, held, error, JSON.stringify(pastAttempts));
-    },
+    reject: (held, error, effects) => reject(ctx, held, error, effects),
     rejectUnclaimed: (message, error) => rejectUnclaimed(ctx, message, error),
     startEffect: (call) => startEffect(ctx, call),
     finishEffect: (call, end) => finishEffect(ctx, call, end),
