@@ -1,5 +1,3 @@
-import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
-
 /** The TTL attribute, epoch **seconds**. Only on rows that need no further work. */
 export const EXPIRES_AT = 'expiresAt';
 
@@ -23,12 +21,4 @@ export const SPARE_DAYS = 1;
  */
 export function inboxExpiresAt(now: number, inboxRetentionDays: number): number {
   return expiresAt(now, inboxRetentionDays + SPARE_DAYS);
-}
-
-/**
- * Returns the TTL value of a message that an operator has decided, epoch seconds. It outlives every retention, because an operator's
- * command does not know under which one a repeat will be judged: a deployment may just change it.
- */
-export function decisionExpiresAt(now: number): number {
-  return inboxExpiresAt(now, INBOX_RETENTION_MAX_DAYS);
 }
