@@ -89,7 +89,7 @@ export function isSuspect({ firstReceive, alone }: ClaimOptions, row: Processing
 const FUNCTION_DIED =
   'The function ended before its handler did: it crashed, ran out of memory, or was stopped at its timeout.';
 
-/** What every claim sets and clears. No claim changes the effects of earlier ones. */
+/** The change that every claim makes. No claim changes the effects of earlier ones. */
 function claimed(wanted: Wanted, { set, clear, ...more }: RowTransition): RowTransition {
   const { message, fence, leaseUntil, endsBy, claimedAt } = wanted;
   const { order, unplaced } = placeOf(message);

@@ -26,7 +26,7 @@ export interface RowsBefore {
   readonly unfinishedBelow?: number | undefined;
   /** The claim of this fence holds it. @default any claim */
   readonly fence?: string;
-  /** Attributes that are unchanged since they were read; `undefined`: still missing. @default none */
+  /** SetAttributes that are unchanged since they were read; `undefined`: still missing. @default none */
   readonly asRead?: Partial<
     Pick<ProcessingRow, 'fence' | 'leaseUntil' | 'effects'> & Pick<RejectedRow, 'reason'>
   >;
@@ -40,7 +40,7 @@ export interface RowsBefore {
  */
 export interface RowTransition {
   /** `undefined` leaves an attribute unchanged; without a status, the row keeps its own. */
-  readonly set: { readonly status?: InboxStatus } & Attributes;
+  readonly set: { readonly status?: InboxStatus } & SetAttributes;
   readonly clear: readonly (typeof FINAL_REMOVES | readonly ['order'])[number][];
   /** The attempts: one more, one taken back, or those of the row. A new row has 1, or 0. @default as `set` says, or unchanged */
   readonly count?: 'next' | 'taken-back' | 'kept';
@@ -51,7 +51,7 @@ export interface RowTransition {
 }
 
 /** The attributes of a row in any status that a transition sets as they are; each store writes the others in its own way. */
-type Attributes = Partial<
+type SetAttributes = Partial<
   Omit<
     AnyStatus<ProcessingRow> &
       AnyStatus<FailedRow> &
@@ -64,7 +64,7 @@ type Attributes = Partial<
 
 type AnyStatus<Row> = Omit<Row, 'status'>;
 
-/** Attributes that are removed once the message is final. */
+/** SetAttributes that are removed once the message is final. */
 export const FINAL_REMOVES = [
   'leaseUntil',
   'endsBy',

@@ -21,7 +21,7 @@ import { transitionOf, underFence, writeTransition } from './postgres-inbox-writ
 
 const KEY = 'i.consumer = $1::text AND i.event_id = $2::text';
 
-/** Whether a statement that inserts or updates has inserted. */
+/** True if a statement that inserts or updates has inserted. */
 const INSERTED = "(i.xmax::text = '0')::text AS inserted";
 
 /** No row, FAILED, PROCESSING under a lease that has passed, or REJECTED and redriven -> PROCESSING. */
