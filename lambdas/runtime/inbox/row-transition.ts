@@ -26,7 +26,7 @@ export interface RowsBefore {
   readonly unfinishedBelow?: number | undefined;
   /** The claim of this fence holds it. @default any claim */
   readonly fence?: string;
-  /** SetAttributes that are unchanged since they were read; `undefined`: still missing. @default none */
+  /** Attributes that are unchanged since they were read; `undefined`: still missing. @default none */
   readonly asRead?: Partial<
     Pick<ProcessingRow, 'fence' | 'leaseUntil' | 'effects'> & Pick<RejectedRow, 'reason'>
   >;
@@ -64,7 +64,7 @@ type SetAttributes = Partial<
 
 type AnyStatus<Row> = Omit<Row, 'status'>;
 
-/** SetAttributes that are removed once the message is final. */
+/** Attributes that are removed once the message is final. */
 export const FINAL_REMOVES = [
   'leaseUntil',
   'endsBy',
