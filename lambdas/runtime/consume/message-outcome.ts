@@ -1,32 +1,16 @@
 import { timeText } from '../base/clock.ts';
-import {
-  errorCode,
-  errorMessage,
-  explainedBy,
-  isMailroomError,
-  MailroomError,
-  type RetryLater,
-} from '../base/errors.ts';
+import { errorCode, errorMessage, explainedBy, isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison, poison } from '../base/poison.ts';
-import {
-  askedDelayMs,
-  outageDelayMs,
-  retryDelayMs,
-  suspectDelayMs,
-  WAITS_MAX_MS,
-} from '../base/retry-schedule.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { waitsWith } from '../inbox/past-attempts.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
 import { eventIdTime, isEventId, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
-import type { AskedWait } from '../store/inbox-row.ts';
-import { fraction } from '../store/retry.ts';
-import type { ClaimedMessage, ConsumerContext, Received } from './consumer-context.ts';
+import type { Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
 import { reportEffectsOfUnclaimed } from './effects-in-doubt.ts';
 import { removeFailedHint } from './failed-hints.ts';
+import { afterOutageMs, retryAfterMs, untilAloneMs, untilMs } from './next-visibility.ts';
 
 /** The code in the log line of a worker that has lost its message. */
 export const FENCE_LOST = 'FENCE_LOST';
@@ -113,12 +97,12 @@ export function reportOutage(received: Received, error: unknown): ShownAgain {
   received.telemetry.count('TableFailures');
   const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
   logFailure(received, `Mailroom ${what} its table; no attempt of the message is counted`, error, 'outage');
-  return again(wholeSeconds(outageDelayMs(received.delivery.receives, fraction(received.random))), error);
+  return again(afterOutageMs(received, received.delivery.receives), error);
 }
 
 /** The function has too little time left to start the message. */
 export function tooLate({ random, delivery: { receives } }: Received): ShownAgain {
-  return again(wholeSeconds(outageDelayMs(receives, fraction(random))), noTimeLeft());
+  return again(afterOutageMs({ random }, receives), noTimeLeft());
 }
 
 /** Makes the error of a message that is not started, because its function is about to end. */
@@ -131,7 +115,7 @@ export function noTimeLeft(): MailroomError {
 
 /** It must run alone and cannot do so now: visible again after a random delay, so that suspects do not return together. */
 export function waitToRunAlone({ random, delivery: { receives } }: Received): ShownAgain {
-  return again(wholeSeconds(suspectDelayMs(receives, fraction(random))), madeRoom());
+  return again(untilAloneMs({ random }, receives), madeRoom());
 }
 
 /** It makes way for a message that must run alone: visible again immediately, for another invocation. */
@@ -202,34 +186,6 @@ export function fenceRefused(received: Received, refusal: InboxRefusal): Promise
   return refused(received, refusal);
 }
 
-/**
- * The delay before a failed message becomes visible again; `RetryLater` overrides the schedule. Rounded to whole seconds, as
- * SQS counts, so that the row can record the exact time.
- */
-export function retryAfterMs({ config, random }: ConsumerContext, attempt: number, error?: unknown): number {
-  if (isMailroomError(error, 'RETRY_LATER')) return wholeSeconds(error.retryAfterMs);
-  return wholeSeconds(retryDelayMs(attempt, config, fraction(random)));
-}
-
-/**
- * The wait that a handler asked for, unless it counts as an attempt. It counts once the message has waited for a day, whatever the
- * number of its waits: then its attempts end it. A delay of 0 counts, too.
- */
-export function askedWait(
-  { clock, random, claim }: ClaimedMessage,
-  { retryAfterMs: askedMs }: RetryLater,
-): { readonly afterMs: number; readonly wait: AskedWait } | undefined {
-  const now = clock.now();
-  const wait = waitsWith(claim.pastAttempts, now, claim.message.sentAt);
-  const afterMs = wholeSeconds(askedDelayMs(askedMs, wait.times, fraction(random)));
-  return askedMs > 0 && now + afterMs <= wait.since + WAITS_MAX_MS ? { afterMs, wait } : undefined;
-}
-
-/** Milliseconds until one second after a given time, for a message that waits for it. */
-export function untilMs({ clock }: ConsumerContext, time: number): number {
-  return wholeSeconds(Math.max(0, time - clock.now())) + 1_000;
-}
-
 /** Logs a failure of the message, and records it in its span. */
 export function logFailure(
   { telemetry, span }: Received,
@@ -295,8 +251,4 @@ function madeRoom(): MailroomError {
     'PUT_BACK',
     'The message was put back to make room for others in its batch; no attempt is counted.',
   );
-}
-
-function wholeSeconds(ms: number): number {
-  return Math.ceil(ms / 1_000) * 1_000;
 }

@@ -9,7 +9,6 @@ import { reportEffectsOfRejected } from './effects-in-doubt.ts';
 import { type LeasedRun, outOfTime } from './leased-run.ts';
 import {
   again,
-  askedWait,
   attemptsSpent,
   logFailure,
   type MessageOutcome,
@@ -17,9 +16,8 @@ import {
   reportOutage,
   reportProcessed,
   reportRejected,
-  retryAfterMs,
-  untilMs,
 } from './message-outcome.ts';
+import { askedWait, retryAfterMs, untilMs } from './next-visibility.ts';
 import { reportUnstableEffects } from './unstable-effects.ts';
 
 /** The end of a claim. */

@@ -2,13 +2,8 @@ import { withDeadline } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { isPoison, poison } from '../base/poison.ts';
 import type { ConsumerContext } from '../consume/consumer-context.ts';
-import {
-  again,
-  attemptsSpent,
-  type MessageOutcome,
-  noTimeLeft,
-  retryAfterMs,
-} from '../consume/message-outcome.ts';
+import { again, attemptsSpent, type MessageOutcome, noTimeLeft } from '../consume/message-outcome.ts';
+import { retryAfterMs } from '../consume/next-visibility.ts';
 import type { SourceMessage } from './source-message.ts';
 
 /**

@@ -4,7 +4,7 @@ import { putBack, reportOutage, type ShownAgain, waitToRunAlone } from '../../co
 import { turnOf } from '../../consume/turn.ts';
 
 /** A message of a batch that becomes visible again without an attempt. */
-interface Later {
+export interface LaterDelivery {
   readonly delivery: Delivery;
   readonly outcome: ShownAgain;
 }
@@ -12,7 +12,7 @@ interface Later {
 /** The messages of a batch that run now, and those that are put back. */
 export interface BatchTurn {
   readonly now: readonly Delivery[];
-  readonly later: readonly Later[];
+  readonly later: readonly LaterDelivery[];
 }
 
 /**
@@ -32,7 +32,7 @@ export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Deliv
   if (deliveries.length <= 1) return { now: deliveries, later: [] };
   const suspects: Delivery[] = [];
   const others: Delivery[] = [];
-  const later: Later[] = [];
+  const later: LaterDelivery[] = [];
   await Promise.all(
     deliveries.map(async (delivery) => {
       try {
@@ -46,12 +46,12 @@ export async function batchTurn(ctx: ConsumerContext, deliveries: readonly Deliv
   // The suspect that has waited longest: any other choice would leave each one's wait unbounded.
   const [suspect, ...otherSuspects] = suspects.sort((a, b) => b.receives - a.receives);
   if (suspect === undefined) return { now: others, later };
-  const wait = (delivery: Delivery): Later => ({
+  const wait = (delivery: Delivery): LaterDelivery => ({
     delivery,
     outcome: waitToRunAlone(receivedOf(ctx, delivery)),
   });
   if (others.length > 0 && givesWay(suspect))
     return { now: others, later: [...later, ...suspects.map(wait)] };
-  const makeRoom = others.map((delivery): Later => ({ delivery, outcome: putBack() }));
+  const makeRoom = others.map((delivery): LaterDelivery => ({ delivery, outcome: putBack() }));
   return { now: [suspect], later: [...later, ...makeRoom, ...otherSuspects.map(wait)] };
 }

@@ -1,4 +1,4 @@
-import type { Context, SQSBatchItemFailure, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import type { ConsumerConfig, QueueConfig } from '../../base/consumer-config.ts';
 import { MailroomError } from '../../base/errors.ts';
 import { textOf } from '../../base/json.ts';
@@ -24,6 +24,7 @@ import type { EventRef } from '../../events/event.ts';
 import { isExternal } from '../../events/external-event.ts';
 import { flushSpans } from '../../observe/tracer.ts';
 import type { Table } from '../../store/table.ts';
+import { batchResponse, hasMessageId } from './batch-response.ts';
 import { batchTurn } from './batch-turn.ts';
 import { bodiesToCheck, checkMessages } from './check-messages.ts';
 import { type Queue, VISIBILITY_MAX_S } from './queue.ts';
@@ -131,22 +132,9 @@ export function consumerIn(
       );
       telemetry.flush();
       await flushSpans(clock, endsBy);
-      // SQS may deliver a message twice in one batch; name it only once.
-      const failed = new Map([
-        ...later.map(({ delivery, outcome }) => [delivery.message.messageId, outcome.error] as const),
-        ...now.flatMap(({ message }, i) => {
-          const end = ends[i];
-          return end?.kind === 'again' ? [[message.messageId, end.error] as const] : [];
-        }),
-      ]);
-      return { batchItemFailures: [...failed].map(([id, error]) => itemFailure(id, error)) };
+      return batchResponse(later, now, ends);
     },
   );
-}
-
-/** The error is for tests, and not enumerable: it is not part of the answer that Lambda receives. */
-function itemFailure(itemIdentifier: string, error: unknown): SQSBatchItemFailure {
-  return Object.defineProperty({ itemIdentifier }, 'error', { value: error });
 }
 
 /** @throws `BAD_CONSUMER` if untyped code passes one handler instead of a list */
@@ -165,11 +153,6 @@ export function handling(
 ): ConsumerHandler {
   const get = () => handlersOf().map(({ definition: { source, type } }) => ({ source, type }));
   return Object.defineProperty(consume, 'handles', { get, enumerable: true });
-}
-
-/** Returns true if a record can be named in a batch response, which lists failures by this id. */
-function hasMessageId(record: SQSRecord): boolean {
-  return typeof record?.messageId === 'string' && record.messageId !== '';
 }
 
 function deliveryOf(

@@ -15,9 +15,9 @@ import {
   reportProcessed,
   reportRejected,
   tooLate,
-  untilMs,
   waitToRunAlone,
 } from '../../../../lambdas/runtime/consume/message-outcome.ts';
+import { untilMs } from '../../../../lambdas/runtime/consume/next-visibility.ts';
 import { createInbox, type InboxRefusal } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { OUTCOME } from '../../../../lambdas/runtime/observe/message-spans.ts';
 import type { MetricName } from '../../../../lambdas/runtime/observe/telemetry.ts';
