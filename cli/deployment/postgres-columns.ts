@@ -20,7 +20,8 @@ function ms(time: string): string {
   return `round(extract(epoch FROM ${time})::float8 * 1000::float8)`;
 }
 
-const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'
+/** The status of an event: that of the first of its rows. */
+export const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'
   WHEN p.published_at IS NOT NULL THEN 'PUBLISHED' WHEN c.event_id IS NOT NULL THEN 'CANCELLED' ELSE 'LOST' END`;
 
 /** ColumnsOf of a table, and the row that they make. A row that cannot be read is reported as one in DynamoDB is. */
@@ -57,13 +58,6 @@ export const OUTBOX: ColumnsOf<StoredEventRow> = {
     });
     return storedEvent(item);
   },
-};
-
-/** The condition of events of a status. */
-export const EVENTS_OF: Readonly<Partial<Record<string, string>>> = {
-  PENDING: 'q.event_id IS NOT NULL',
-  DEAD: 'd.event_id IS NOT NULL',
-  PUBLISHED: 'p.published_at IS NOT NULL',
 };
 
 /** DEAD events. */

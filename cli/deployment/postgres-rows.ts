@@ -12,7 +12,7 @@ import type { InboxHistory } from '../../lambdas/runtime/store/inbox-row.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
 import { asRow, SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
-import { type ColumnsOf, DEAD, EVENTS_OF, INBOX, OPERATION, OUTBOX, REJECTED } from './postgres-columns.ts';
+import { type ColumnsOf, DEAD, INBOX, OPERATION, OUTBOX, REJECTED, STATUS } from './postgres-columns.ts';
 import { isNotDue, type PartialList } from './rows-reader.ts';
 import type { StoredRows } from './stored-rows.ts';
 
@@ -181,15 +181,15 @@ async function* pagesOfMinute<T>(
   if (shard !== 0) return;
   const startsAt = Date.parse(`${minute}Z`);
   const limit = Math.min(pageSize, PAGE_MAX);
-  const ofStatus = status === undefined ? '' : `AND ${EVENTS_OF[status] ?? 'false'}`;
   const page = `WHERE e.event_id >= $1::uuid AND e.event_id <= $2::uuid AND e.event_id >= $3::uuid AND e.event_id <= $4::uuid AND e.event_id > $5::uuid
     AND ($6::text IS NULL OR e.type = $6::text) AND ($7::text IS NULL OR e.source = $7::text)
-    AND ($8::text IS NULL OR position($8::text IN e.envelope) > 0) ${ofStatus} ORDER BY e.event_id LIMIT $9::int`;
+    AND ($8::text IS NULL OR position($8::text IN e.envelope) > 0) AND ($10::text IS NULL OR ${STATUS} = $10::text)
+    ORDER BY e.event_id LIMIT $9::int`;
   const bounds = [idAt(startsAt, FIRST), idAt(startsAt + MINUTE_MS - 1, LAST)];
   const prefixed = [completed(idPrefix, FIRST), completed(idPrefix, LAST)];
   for (let from = completed(after, FIRST), more = true; more; ) {
     const chosen = [type ?? null, source ?? null, containing ?? null];
-    const found = await rows(OUTBOX, page, [...bounds, ...prefixed, from, ...chosen, limit]);
+    const found = await rows(OUTBOX, page, [...bounds, ...prefixed, from, ...chosen, limit, status ?? null]);
     from = eventIdInSortKey(found.at(-1)?.SK) ?? LAST;
     more = found.length >= limit;
     yield { items: found.map(map), more };

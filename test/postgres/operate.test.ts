@@ -12,7 +12,7 @@ import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
-import { mintEventId, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
+import { eventIdTime, mintEventId, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
@@ -126,6 +126,28 @@ test('events list shows the published, the pending and the dead', async () => {
   expect(shown).toContain('no bus');
   expect(shown).toContain(dead);
   expect(shown).not.toContain(published);
+});
+
+test('an event is listed under the status that it is shown with, and under no other', async () => {
+  const dead = await deadEvent();
+  await pool.query('INSERT INTO mailroom.published VALUES ($1, clock_timestamp())', [dead]);
+  const cancelled = await storedEvent(Date.now() - 60_000);
+  await pool.query('INSERT INTO mailroom.cancelled VALUES ($1, clock_timestamp())', [cancelled]);
+  const { stored } = await mailroom();
+  const listed: Record<string, string[]> = {};
+  for (const status of ['PENDING', 'DEAD', 'PUBLISHED', 'CANCELLED'] as const) {
+    listed[status] = [];
+    for (const id of [dead, cancelled])
+      for await (const { items } of stored.outbox.inMinute(
+        minuteOf(eventIdTime(id)),
+        0,
+        { status },
+        ({ SK }) => SK,
+      ))
+        for (const key of items)
+          if (key.endsWith(id) && !listed[status].includes(id)) listed[status].push(id);
+  }
+  expect(listed).toEqual({ PENDING: [], DEAD: [dead], PUBLISHED: [], CANCELLED: [cancelled] });
 });
 
 test('why finds an event by its id, the beginning of it, and its aggregate', async () => {
