@@ -359,6 +359,42 @@ describe('a failure', () => {
     expect(Number(row?.in_ms)).toBeLessThanOrEqual(5_000);
   });
 
+  test.each([3_600_000, -3_600_000])(
+    'waits for its backoff also if the clock of the relay is set by %i ms meanwhile',
+    async (step) => {
+      await rig.commit(1);
+      let set = 0;
+      const clock = { ...systemClock, now: () => Date.now() + set };
+      telemetry = memoryTelemetry();
+      const error = () => {
+        set = step;
+      };
+      const log = { ...telemetry.log, error };
+      const relay = postgresTransitions({
+        config: relayConfig(),
+        database: rig.database,
+        clock,
+        random: systemRandomBytes,
+        telemetry: { ...telemetry, log },
+      });
+      await relay.failEvent(only(await relay.claim(1)), new MailroomError('X', 'x'), false);
+      expect(set).toBe(step);
+      const [row] = await queue();
+      expect(row).toMatchObject({ fence: null, attempts: 1, due: false });
+      expect(Number(row?.in_ms)).toBeLessThanOrEqual(5_000);
+    },
+  );
+
+  test('of an event that its owner has queued although it is DEAD leaves it DEAD, as it was', async () => {
+    const [id] = await rig.commit(1);
+    const relay = transitionsOf();
+    await relay.failEvent(only(await relay.claim(1)), new MailroomError('X', 'first'), true);
+    await rig.pool.query('INSERT INTO mailroom.pending (event_id) VALUES ($1)', [id]);
+    await relay.failEvent(only(await relay.claim(1, true)), new MailroomError('X', 'second'), true);
+    expect(await queue()).toEqual([]);
+    expect(await rig.rows('SELECT last_error FROM mailroom.dead')).toEqual([{ last_error: 'first' }]);
+  });
+
   test('makes an event DEAD that is refused or whose attempts are exhausted, under the fence of the relay only', async () => {
     const ids = await rig.commit(1, 2);
     const relay = transitionsOf();
@@ -380,6 +416,19 @@ describe('a failure', () => {
   });
 });
 
+test('a renewal begins the lease again, and the relay still holds the event', async () => {
+  const [id] = await rig.commit(1);
+  const relay = transitionsOf();
+  const held = only(await relay.claim(1));
+  await rig.pool.query('UPDATE mailroom.pending SET due_at = statement_timestamp()');
+  const renewed = await relay.renew(held);
+  const [row] = await queue();
+  expect(row).toMatchObject({ id, fence: held.fence });
+  expect(Number(row?.in_ms)).toBeGreaterThan(20_000);
+  await relay.failEvent(renewed as ClaimedEvent, new MailroomError('X', 'x'), false);
+  expect(await queue()).toMatchObject([{ id, fence: null, attempts: 1 }]);
+});
+
 test('a release makes events due again, and counts no attempt, under the fence of the relay only', async () => {
   await rig.commit(1, 2);
   const relay = transitionsOf();
@@ -397,6 +446,14 @@ test('a release makes events due again, and counts no attempt, under the fence o
     { due: false, fence: null, attempts: 0, last_error: null },
   ]);
   expect(Number(released[1]?.in_ms)).toBeGreaterThan(20_000);
+});
+
+test('a release without an error keeps the last one', async () => {
+  await rig.commit(1);
+  const relay = transitionsOf();
+  await relay.release(await relay.claim(1), 0, 'throttled');
+  await relay.release(await relay.claim(1, true), 0);
+  expect(await queue()).toMatchObject([{ fence: null, last_error: 'throttled' }]);
 });
 
 test('a release stores its error without NUL, which PostgreSQL refuses, and cut like that of a failure', async () => {

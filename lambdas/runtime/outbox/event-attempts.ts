@@ -1,4 +1,3 @@
-import type { Clock } from '../base/clock.ts';
 import type { RelayConfig } from '../base/config.ts';
 import type { MailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
@@ -15,7 +14,7 @@ const RETRY_CAP_MS = 900_000;
 /** Dependencies of {@link failed}. */
 interface FailureContext {
   readonly config: Pick<RelayConfig, 'maxAttempts'>;
-  readonly clock: Clock;
+  readonly now: number;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
 }
@@ -25,12 +24,11 @@ interface FailureContext {
  * Counts and logs the failure. Only under the claim that its relay holds, so that it does not interfere with the next holder.
  */
 export function failed(
-  { config, clock, random, telemetry }: FailureContext,
+  { config, now, random, telemetry }: FailureContext,
   row: Pick<PendingRow, 'eventId' | 'attempts' | 'dueAt'>,
   error: MailroomError,
   refused: boolean,
 ): EventTransition {
-  const now = clock.now();
   const attempts = row.attempts + 1;
   const isDead = refused || attempts >= config.maxAttempts;
   telemetry.count('EventsRefused', refused ? 1 : 0);

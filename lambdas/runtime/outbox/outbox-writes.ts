@@ -211,7 +211,7 @@ export async function failEvent(
   error: MailroomError,
   refused: boolean,
 ): Promise<void> {
-  const failure = failed(context, row, error, refused);
+  const failure = failed({ ...context, now: context.clock.now() }, row, error, refused);
   const { deadAt, lastError = '', fingerprint = '' } = failure.set;
   if (deadAt === undefined) {
     await updateRows(context, [row], () => failure);

@@ -1,4 +1,3 @@
-import type { Clock } from '../base/clock.ts';
 import type { EventTransition } from '../outbox/outbox-transitions.ts';
 import type { OutboxStatus } from '../store/outbox-row.ts';
 
@@ -34,10 +33,11 @@ const ONLY = {
 /**
  * The statement that makes a transition of one event in the queue, and its parameters. It returns a row if it changed one.
  *
+ * @param now - the time at which it was decided: a second reading of a clock that was set meanwhile would move the event's due time
  * @param of - the event's id, and its claim; or its due time and its owner, if it is unclaimed
  */
 export function transitionOf(
-  clock: Clock,
+  now: number,
   of: readonly unknown[],
   { only = 'held', set, isHeld }: EventTransition,
 ): [text: string, values: unknown[]] {
@@ -45,7 +45,7 @@ export function transitionOf(
   const given = Object.entries(set).flatMap(([name, value]) => {
     const [column, sql] = COLUMNS[set.status ?? 'PENDING'][name as keyof StoredColumns] ?? [];
     if (column === undefined || sql === undefined) return [];
-    const stored = sql === FROM_NOW ? Number(value) - clock.now() : storable(value);
+    const stored = sql === FROM_NOW ? Number(value) - now : storable(value);
     return [[column, sql.replace('?', () => `$${values.push(stored)}`)] as const];
   });
   if (set.status !== undefined) {

@@ -195,10 +195,11 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
     },
     cancel: async (tx, eventId) => {
       const sql = database.in(tx);
-      const cancellation = cancelled(eventId, config.service, clock.now());
+      const now = clock.now();
+      const cancellation = cancelled(eventId, config.service, now);
       // A claim skips the locked row, and finds none after the commit.
       const of = [eventId, eventIdTime(eventId), cancellation.source];
-      const gone = await readRows(sql, ...transitionOf(clock, of, cancellation), {});
+      const gone = await readRows(sql, ...transitionOf(now, of, cancellation), {});
       if (gone.length > 0) return 'cancelled';
       const before = await readRows(sql, CANCELLED, [eventId, config.service], {});
       return before.length > 0 ? 'cancelled' : 'too-late';

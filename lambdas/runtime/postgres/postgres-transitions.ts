@@ -118,16 +118,18 @@ export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
     },
 
     renew: async (row) => {
-      const lease = claimed(row, clock.now(), config.claimLeaseMs);
-      const renewal = transitionOf(clock, [row.eventId, row.fence], lease);
+      const now = clock.now();
+      const lease = claimed(row, now, config.claimLeaseMs);
+      const renewal = transitionOf(now, [row.eventId, row.fence], lease);
       const held = await recorded(...renewal, [row], 'The lease of an event could not be renewed', {});
       return held?.length === 1 ? { ...row, ...lease.set } : undefined;
     },
 
     failEvent: async (row, error, refused) => {
-      const failure = failed(deps, row, error, refused);
+      const now = clock.now();
+      const failure = failed({ ...deps, now }, row, error, refused);
       const done = await recorded(
-        ...transitionOf(clock, [row.eventId, row.fence], failure),
+        ...transitionOf(now, [row.eventId, row.fence], failure),
         [row],
         UNRECORDED,
         {},
