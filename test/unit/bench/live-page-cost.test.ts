@@ -7,6 +7,7 @@ import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { publishedRow } from '../../../bench/cost/mailroom.ts';
 import { TABLE } from '../../../bench/cost/sweep-minute.ts';
 import type { Deployment } from '../../../cli/deployment/deployment.ts';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { createLive } from '../../../cli/page/server/live.ts';
 import type { Flow } from '../../../cli/page/server/protocol.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
@@ -54,6 +55,7 @@ async function watched(minutes: number, eventsPerS: number) {
   const sqs = new SQSClient({ ...STUB_CONFIGURATION, requestHandler: requestHandler as never });
   const calls = { wiring: 0 };
   const { resources } = resourcesInMemory(directory);
+  const table = dynamoTable({ client: dynamo, tableName: TABLE });
   /** A port's read that takes a number of calls. */
   const counted =
     <Args extends readonly unknown[], Result>(read: (...args: Args) => Promise<Result>, count = 1) =>
@@ -65,7 +67,8 @@ async function watched(minutes: number, eventsPerS: number) {
     directory,
     region: 'us-east-1',
     clock,
-    table: dynamoTable({ client: dynamo, tableName: TABLE }),
+    table,
+    stored: dynamoRows(table),
     queues: sqsQueues(sqs),
     resources: {
       ...Object.fromEntries(Object.entries(resources).map(([name, read]) => [name, counted(read)])),
