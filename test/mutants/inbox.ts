@@ -6,6 +6,7 @@ export const inboxMutants = mutantsOf([
   ['inbox/inbox-claim.ts', 'inbox-claim consumer-leases leased-run'],
   ['a claim whose answer was lost is recognized', 'if (isGranted(claimed, wanted))', 'if (claimed.ok)'],
   ['a takeover whose answer was lost is recognized', 'if (isGranted(taken, wanted))', 'if (taken.ok)'],
+  ["a takeover's lease begins with its own write", 'takeOver(inbox, fromNow(inbox, wanted), admission.row)', 'takeOver(inbox, wanted, admission.row)'],
   ['a redriven message keeps its effects', 'effects: row.effects, pastAttempts: row', 'pastAttempts: row'],
   ['inbox/claim-transitions.ts', 'inbox-claim consumer-leases leased-run claimed-run consumer-poison consumer-effects consumer-turns'],
   ['a lease never lasts longer than its function', 'Math.min(claimedAt + inbox.leaseMs, options.endsBy)', 'claimedAt + inbox.leaseMs'],

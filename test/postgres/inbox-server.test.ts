@@ -113,6 +113,24 @@ describe('the start of an effect, of which another session holds the entry', () 
   });
 });
 
+test('a takeover has a whole lease, however long the statement before it waited', async () => {
+  const { database } = postgres;
+  const what = message();
+  await claimed(inboxOn(database), what);
+  await shift(database, LEASE_MS + 1_000);
+  const slow = changed(async (client, text, values) => {
+    const answer = await client.query(text, values);
+    if (text.startsWith('INSERT INTO mailroom.inbox ')) await clock.advance(2 * LEASE_MS);
+    return answer;
+  });
+  const { leaseUntil, takenOver } = await claimed(inboxOn(slow), what);
+  expect({ leaseUntil, takenOver }).toEqual({ leaseUntil: clock.now() + LEASE_MS, takenOver: true });
+  const { rows } = await postgres.pool.query(
+    'SELECT lease_until > clock_timestamp() AS held FROM mailroom.inbox',
+  );
+  expect(rows).toEqual([{ held: true }]);
+});
+
 test('claims on a pool in REPEATABLE READ are repeated after 40001, and one is granted', async () => {
   const options = '-c default_transaction_isolation=repeatable\\ read';
   const pool = new Pool({ connectionString: postgres.server.url, max: 10, options });
@@ -163,6 +181,32 @@ describe('a commit', () => {
     expect(await payments()).toBe(0);
     await inboxOn(postgres.database).commit(claim, pay('yes'), EVENT, sent);
     expect(await payments()).toBe(1);
+  });
+
+  test('that its row refuses is an outage if the row cannot be read then', async () => {
+    const away = changed(async (client, text, values) => {
+      if (text.startsWith('SELECT') && text.includes('FROM mailroom.inbox'))
+        throw new Error('connect ECONNREFUSED');
+      return client.query(text, values);
+    });
+    const claim = await claimed(inboxOn(postgres.database), message());
+    const lost = { ...claim, fence: 'another' };
+    const end = await inboxOn(away).commit(lost, pay('no'), EVENT, sent);
+    expect(end).toMatchObject({ status: 'failed', wroteNothing: true, isOutage: true });
+    expect(await payments()).toBe(0);
+  });
+
+  test('is rolled back, and its connection released, also if the error of its handler cannot be read', async () => {
+    const inbox = inboxOn(postgres.database);
+    const claim = await claimed(inbox, message());
+    const hostile = {
+      get code(): string {
+        throw new Error('no code');
+      },
+    };
+    const end = await inbox.commit(claim, () => Promise.reject(hostile), EVENT, sent);
+    expect(end).toMatchObject({ status: 'failed', wroteNothing: true, isOutage: false });
+    expect(await inbox.commit(claim, pay('once'), EVENT, sent)).toEqual(DONE);
   });
 
   test('after a statement whose error the handler caught is refused: PostgreSQL would roll it back without an error', async () => {

@@ -35,11 +35,18 @@ export interface Wanted extends ClaimOptions {
   readonly claimedAt: number;
 }
 
-/** A claim that begins now. Its lease never lasts longer than its function. */
+/** A claim that begins now. */
 export function wantedClaim(inbox: InboxRules, message: Message, options: ClaimOptions): Wanted {
+  return fromNow(inbox, { ...options, message, fence: mintToken(inbox.random) });
+}
+
+/**
+ * A claim whose lease begins now: a takeover or a readmission follows a refused write, which can take longer than a lease. The lease never
+ * lasts longer than its function.
+ */
+export function fromNow(inbox: InboxRules, wanted: Omit<Wanted, 'claimedAt' | 'leaseUntil'>): Wanted {
   const claimedAt = inbox.clock.now();
-  const leaseUntil = Math.min(claimedAt + inbox.leaseMs, options.endsBy);
-  return { ...options, message, fence: mintToken(inbox.random), leaseUntil, claimedAt };
+  return { ...wanted, claimedAt, leaseUntil: Math.min(claimedAt + inbox.leaseMs, wanted.endsBy) };
 }
 
 /** The next attempt of a message that has no row, or failed: PROCESSING. */

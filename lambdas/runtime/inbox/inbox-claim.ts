@@ -4,6 +4,7 @@ import {
   type ClaimOptions,
   type ClaimResult,
   claimedFree,
+  fromNow,
   granted,
   isSuspect,
   readmittedFrom,
@@ -27,8 +28,8 @@ export async function claimMessage(
   const claimed = await writeTransition(inbox, message.eventId, from, claimedFree(wanted));
   if (isGranted(claimed, wanted)) return granted(wanted, claimed.item);
   const admission = admissionOf(inbox, message, rowOf(claimed.item));
-  if (admission.status === 'abandoned') return takeOver(inbox, wanted, admission.row);
-  if (admission.status === 'readmit') return readmit(inbox, wanted, admission.row);
+  if (admission.status === 'abandoned') return takeOver(inbox, fromNow(inbox, wanted), admission.row);
+  if (admission.status === 'readmit') return readmit(inbox, fromNow(inbox, wanted), admission.row);
   return refusalOf(inbox, message, claimed.item);
 }
 

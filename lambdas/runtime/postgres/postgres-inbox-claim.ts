@@ -3,6 +3,7 @@ import {
   type ClaimOptions,
   type ClaimResult,
   claimedFree,
+  fromNow,
   granted,
   isSuspect,
   readmittedFrom,
@@ -44,9 +45,9 @@ export async function claim<Tx>(
     const admission = admissionOf(rules, message, row);
     if (admission.status === 'abandoned') return await takeOver(ctx, wanted);
     if (admission.status !== 'readmit') return refusalBy(rules, message, row);
-    const readmitted = readmissible(message, admission.row);
-    if (await writeTransition(ctx, eventId, readmitted, readmittedFrom(wanted)))
-      return granted(wanted, { ...admission.row, attempts: 1 });
+    const redriven = fromNow(rules, wanted);
+    if (await writeTransition(ctx, eventId, readmissible(message, admission.row), readmittedFrom(redriven)))
+      return granted(redriven, { ...admission.row, attempts: 1 });
     return refusalNow(ctx, message);
   } catch (error) {
     if (isLocked(error)) return leasedNow(ctx);
@@ -55,9 +56,9 @@ export async function claim<Tx>(
 }
 
 /** The row and its effects are locked, so that neither the old holder nor another worker changes them between the judgement and the write. */
-function takeOver<Tx>(ctx: PostgresInboxContext<Tx>, wanted: Wanted): Promise<ClaimResult> {
+function takeOver<Tx>(ctx: PostgresInboxContext<Tx>, refused: Wanted): Promise<ClaimResult> {
   const { rules, database } = ctx;
-  const { message } = wanted;
+  const { message } = refused;
   const key = [rules.consumer, message.eventId];
   return database.transaction(async (tx): Promise<ClaimResult> => {
     const sql = database.in(tx);
@@ -72,6 +73,7 @@ function takeOver<Tx>(ctx: PostgresInboxContext<Tx>, wanted: Wanted): Promise<Cl
     const row = await readRow(ctx, sql, message.eventId);
     const admission = admissionOf(rules, message, row);
     if (admission.status !== 'abandoned') return refusalBy(rules, message, row);
+    const wanted = fromNow(rules, refused); // the locks were waited for
     if (isSuspect(wanted, admission.row)) return { status: 'suspect' };
     const transition = takenOver(rules, wanted, admission.row);
     const from = abandoned(message, admission.row);

@@ -38,6 +38,14 @@ export interface Database<Tx> extends Sql {
  * in `cause`, TypeORM in `driverError`, Prisma in `meta`.
  */
 export function sqlState(error: unknown): string | undefined {
+  try {
+    return stateIn(error);
+  } catch {
+    return undefined; // an error of a handler whose members cannot be read: its connection must be released also then
+  }
+}
+
+function stateIn(error: unknown): string | undefined {
   let next: unknown = error;
   for (let depth = 0; depth < 5 && typeof next === 'object' && next !== null; depth += 1) {
     const { code, cause, driverError, meta, originalCode } = next as Record<string, unknown>;

@@ -9,6 +9,7 @@ import { rejectUnclaimed } from '../../../../lambdas/runtime/inbox/inbox-rejecti
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
+import type { ManualClock } from '../../../../testing/index.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 import { CONSUMER, envelope, inboxRow } from '../consume/consumer-rig.ts';
@@ -22,7 +23,10 @@ const FAILED = { status: 'FAILED', attempts: 3, retryAt: 1 };
 const DEAD = { status: 'PROCESSING', attempts: 3, leaseUntil: 1, endsBy: 1 };
 
 /** The inbox row of one message, as it was left, and an inbox that wants to claim it. */
-async function inboxWith(row: object, tableOf: (table: Table) => Table = (table) => table) {
+async function inboxWith(
+  row: object,
+  tableOf: (table: Table, clock: ManualClock) => Table = (table) => table,
+) {
   const parts = rig();
   const { memory, clock } = parts;
   const event = envelope(parts);
@@ -33,7 +37,7 @@ async function inboxWith(row: object, tableOf: (table: Table) => Table = (table)
     });
   await put(row);
   const inbox = createInbox({
-    table: tableOf(memory),
+    table: tableOf(memory, clock),
     clock,
     random: systemRandomBytes,
     consumer: CONSUMER,
@@ -43,6 +47,7 @@ async function inboxWith(row: object, tableOf: (table: Table) => Table = (table)
   await openInbox(inbox);
   return {
     put,
+    clock,
     row: () => inboxRow(parts, event),
     isSuspect: async () => {
       const content = { bus: ThingHappened, envelope: event };
@@ -67,6 +72,29 @@ test.each([
     });
     expect(await claim(AGAIN)).toMatchObject({ status: 'claimed' });
     expect(stored()).not.toHaveProperty('order');
+  },
+);
+
+test.each([
+  ['was left', DEAD],
+  [
+    'was rejected under another message id',
+    { status: 'REJECTED', reason: 'X', rejectedIds: new Set(['then']) },
+  ],
+])(
+  'a claim of a message that %s has a whole lease, however long its first write took',
+  async (_what, row) => {
+    const slow = (table: Table, clock: ManualClock): Table => ({
+      ...table,
+      write: async (write) => {
+        await clock.advance(11_000);
+        return table.write(write);
+      },
+    });
+    const { claim, clock, row: stored } = await inboxWith(row, slow);
+    const began = clock.now();
+    expect(await claim(AGAIN)).toMatchObject({ status: 'claimed', claim: { leaseUntil: began + 21_000 } });
+    expect(stored()).toMatchObject({ status: 'PROCESSING', leaseUntil: began + 21_000 });
   },
 );
 
