@@ -83,7 +83,7 @@ export function asPlanned<Judged>(
         })),
       ...gone.map((id) => ({
         deadLetter: { ...NOTHING_KNOWN, id },
-        text: 'It is no longer in the source, or another command is reading it.',
+        text: 'It left the source, or another command is reading it.',
       })),
     ],
   };

@@ -9,7 +9,7 @@ export const inboxMutants = mutantsOf([
   ["a takeover's lease begins with its own write", 'takeOver(inbox, fromNow(inbox, wanted), admission.row)', 'takeOver(inbox, wanted, admission.row)'],
   ['a redriven message keeps its effects', 'effects: row.effects, pastAttempts: row', 'pastAttempts: row'],
   ['inbox/claim-transitions.ts', 'inbox-claim consumer-leases leased-run claimed-run consumer-poison consumer-effects consumer-turns'],
-  ['a lease never lasts longer than its function', 'Math.min(claimedAt + inbox.leaseMs, options.endsBy)', 'claimedAt + inbox.leaseMs'],
+  ['a lease never lasts longer than its function', 'Math.min(claimedAt + inbox.leaseMs, wanted.endsBy)', 'claimedAt + inbox.leaseMs'],
   ['each claim has its own fencing token', 'fence: mintToken(inbox.random)', "fence: 'the same'"],
   ['each claim counts an attempt', "clear: [], count: 'next'", 'clear: []'],
   ['a redrive starts at the first attempt again', "{ attempts: 1 }, clear: ['reason'", "{}, clear: ['reason'"],

@@ -8,7 +8,7 @@ export const publishingMutants = mutantsOf([
   ['events are published at once only after their transaction', 'await transactWithRetry({ table, clock, random }, actions);', 'await publishAtOnce?.publish(made.map(({ entry }) => entry), { table, clock, random }); await transactWithRetry({ table, clock, random }, actions);'],
   ['a rescheduled event is cancelled in the same transaction', '{ writes: [cancellation(eventId)], events: [draft] }', '{ events: [draft] }'],
   ['outbox/outbox-entry.ts', 'outbox publish-at-once scheduled'],
-  ['an outbox row is written only where there is none', "Item, ConditionExpression: 'attribute_not_exists(PK)'", 'Item'],
+  ['an outbox row never replaces another', "Item, ConditionExpression: 'attribute_not_exists(PK)'", 'Item'],
   ['an event is born under a lease of the stream relay', 'leaseUntil = dueAt ?? now + context.config.bornLeaseMs', 'leaseUntil = dueAt ?? now'],
   ["a producer's turn ends a clock margin before the row's lease", 'Math.min(now + turnMs, leaseUntil - CLOCK_SKEW_MS)', 'now + turnMs'],
   ['a scheduled event stands in its due minute', 'mintEventId(dueAt ?? now,', 'mintEventId(now,'],

@@ -16,7 +16,7 @@ import { type Packages, pack, packageFolder, type Tarball } from './tarball.ts';
 /** The peers that every app has. */
 const REQUIRED_PEERS = ['@aws-sdk/client-dynamodb', '@aws-sdk/util-dynamodb'];
 
-/** The packages, packed once: what they hold, what is bundled of them, and a user's app. */
+/** The packages, packed once: their files, their bundles, and a user's app. */
 let packed: Packages;
 let tarball: Tarball;
 let folder = '';

@@ -258,7 +258,7 @@ function counts(judged: readonly JudgedDeadLetter[]): Record<RedriveVerdict, num
 
 /** Those that were superseded meanwhile need the same help as those that were superseded before. */
 function judgedAfter(judged: readonly JudgedDeadLetter[], { superseded }: Redriven): JudgedDeadLetter[] {
-  // By id: what is shown is a copy.
+  // By id: the report has copies.
   const ids = new Set(superseded.map(({ id }) => id));
   return judged.map((one) => (ids.has(one.id) ? { ...one, verdict: 'superseded' } : one));
 }

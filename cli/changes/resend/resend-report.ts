@@ -115,7 +115,7 @@ const OUTCOMES: Readonly<Record<ResendOutcome, string>> = {
 };
 
 /** The hint to the dead letter that a resend has made superfluous. */
-const REMOVAL = 'The dead letter is no longer needed. To plan its removal:';
+const REMOVAL = 'You can remove the dead letter now. To plan its removal:';
 
 /** A resend as text: the changes, the verdict, and the command that applies the plan or comes after it. */
 export function resendText(deployment: Lines, report: ResendResult, options: ResendOptions): string {

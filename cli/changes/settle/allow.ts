@@ -12,12 +12,11 @@ import { withInbox } from '../../deployment/source-consumer.ts';
 import { placed, placeOfMessage } from '../../reports/order/place-of-message.ts';
 import { applyWords } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
-import type { OperatorChange } from '../change.ts';
 import {
+  type DecisionChange,
   type DecisionPlan,
   decided,
   type MessageDecision,
-  type MessageResult,
   nameOf,
   record,
   withWholeId,
@@ -28,12 +27,7 @@ interface AllowPlan extends DecisionPlan {
 }
 
 /** `mailroom messages allow`: lets a message run that was rejected as too old. */
-export const allow: OperatorChange<
-  MessageDecision,
-  AllowPlan,
-  MessageResult,
-  ReturnType<typeof decided.result>['json']
-> = {
+export const allow: DecisionChange<AllowPlan> = {
   plan: async (deployment, given) => {
     const decision = await withWholeId(deployment, given);
     const { consumer, eventId } = decision;

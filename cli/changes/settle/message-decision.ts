@@ -46,11 +46,16 @@ export interface DecisionPlan {
   readonly planned: MessageResult;
 }
 
+/** A decision as a change. */
+export type DecisionChange<Plan extends DecisionPlan> = OperatorChange<
+  MessageDecision,
+  Plan,
+  MessageResult,
+  ReturnType<typeof decisionJson>
+>;
+
 /** The result and the text of a decision, planned or made. */
-export const decided: Pick<
-  OperatorChange<MessageDecision, DecisionPlan, MessageResult, ReturnType<typeof decisionJson>>,
-  'result' | 'text'
-> = {
+export const decided: Pick<DecisionChange<DecisionPlan>, 'result' | 'text'> = {
   result: (_deployment, outcome) => ({
     json: decisionJson(outcome),
     exitCode: (outcome.made ?? outcome.plan.planned).committed === false ? EXIT.attention : EXIT.ok,

@@ -1,15 +1,7 @@
 import { isFinal } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { placeOf } from '../../deployment/place.ts';
-import type { OperatorChange } from '../change.ts';
 import { applyResolution } from './applied-resolution.ts';
-import {
-  type DecisionPlan,
-  decided,
-  ended,
-  type MessageDecision,
-  type MessageResult,
-  withWholeId,
-} from './message-decision.ts';
+import { type DecisionChange, type DecisionPlan, decided, ended, withWholeId } from './message-decision.ts';
 import { type Resolution, readResolution } from './resolution.ts';
 import { resolutionPlan } from './resolution-plan.ts';
 
@@ -18,12 +10,7 @@ interface ResolvePlan extends DecisionPlan {
 }
 
 /** `mailroom messages resolve`. */
-export const resolve: OperatorChange<
-  MessageDecision,
-  ResolvePlan,
-  MessageResult,
-  ReturnType<typeof decided.result>['json']
-> = {
+export const resolve: DecisionChange<ResolvePlan> = {
   plan: async (deployment, given) => {
     const decision = await withWholeId(deployment, given);
     const resolution = await readResolution(deployment, decision);

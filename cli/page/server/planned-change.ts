@@ -190,7 +190,7 @@ function deadLetterWords(
   return ['dlq', command, source, ...choiceWords(chosen)];
 }
 
-/** The effects of what is discarded, as the page has shown them: the operator's check is bound to them. */
+/** The effects of the discarded messages, as the page has shown them: the operator's check covers only these. */
 function checkedEffects({ request, document, planned }: DescribedPlan<'discard'>) {
   return effectsOf(
     document.deadLetters.filter(({ id }) => planned.has(id)),

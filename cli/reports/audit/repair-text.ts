@@ -29,7 +29,7 @@ export function repairJson({ applied, place, events, unsent }: AuditRepair) {
 }
 
 /**
- * A repair as text: what is sent to which consumer, and what is not, and why.
+ * A repair as text: the events that each consumer is sent, and those that it is not, with the reasons.
  *
  * @param applyCommand - the command that applies the plan
  */

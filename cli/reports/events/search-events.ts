@@ -20,8 +20,8 @@ export interface SearchDeps {
 
 /**
  * Finds the events of a range of time that match an id other than an event id: an order's, a customer's, a chain's. An event
- * matches if its `aggregateId` or `correlationId` is the id, or if `data` contains it as a value at any depth. There is no index,
- * so every minute is read, newest first; the table returns only the rows whose envelope contains the id or is compressed.
+ * matches if its `aggregateId` or `correlationId` is the id, or if `data` contains it as a value at any depth. Without an index
+ * for this, it reads every minute, newest first; the table returns only the rows whose envelope contains the id or is compressed.
  *
  * @returns their ids, newest first
  */

@@ -46,8 +46,8 @@ const MINTED_WITHIN_MS = MINUTE_MS;
 const WORK_MAX_MS = 15 * MINUTE_MS;
 
 /**
- * Reads events and, step by step, the events that they caused. There is no index: a consumer creates its events between its
- * claim and its commit, so those minutes are read, for that consumer's service only.
+ * Reads events and, step by step, the events that they caused. A consumer creates its events between its claim
+ * and its commit, so those minutes are read, for that consumer's service only.
  */
 export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): Promise<Trace> {
   const reading: TraceReading = {

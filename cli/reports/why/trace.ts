@@ -20,7 +20,7 @@ export interface TracedEvent {
   readonly row: OutboxRow | UnreadableRow | undefined;
   /** Absent if it cannot be read. */
   readonly envelope: StoredEnvelope | undefined;
-  /** Its resend, if an operator sent it in place of another event. Searched only if there is no outbox row. */
+  /** Its resend, if an operator sent it in place of another event. Searched only if the event has no outbox row. */
   readonly resent?: ResentEvent | undefined;
   /** One for each consumer that must receive it. */
   readonly messages: readonly TracedMessage[];

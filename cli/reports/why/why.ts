@@ -27,7 +27,7 @@ interface WhyOptions extends Partial<WindowOptions> {
   readonly payload?: boolean;
 }
 
-/** The events that an id selects, what is wrong with them, and what to do. */
+/** The events that an id selects, their problems, and the remedies. */
 export async function why(deployment: Deployment, options: WhyOptions) {
   const { id, story, payload = false } = options;
   const { clock, neighbors = [] } = deployment;
