@@ -1,11 +1,11 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import { INBOX, OUTBOX } from '../cli/deployment/postgres-columns.ts';
 import { orderKey } from '../lambdas/example/orders/order.ts';
 import { ORDERS_TABLE } from '../lambdas/example/orders/postgres/postgres-orders.ts';
 import { busClientSettings } from '../lambdas/runtime/base/client-settings.ts';
 import { eventBridgeBus } from '../lambdas/runtime/bus/eventbridge-bus.ts';
 import { nodePostgres } from '../lambdas/runtime/postgres/databases.ts';
 import { migratePostgres } from '../lambdas/runtime/postgres/migrate.ts';
+import { INBOX, OUTBOX } from '../lambdas/runtime/postgres/postgres-columns.ts';
 import { postgresPool } from '../lambdas/runtime/postgres/postgres-pool.ts';
 import { createPostgresRelay } from '../lambdas/runtime/postgres/postgres-relay.ts';
 import { readPostgresSettings } from '../lambdas/runtime/postgres/postgres-settings.ts';

@@ -66,7 +66,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/bridge': upTo('operations'),
   'lambdas/runtime/sources/sqs': upTo('consume'),
   'lambdas/runtime/sources': upTo('consume'),
-  'lambdas/runtime/postgres': [...upTo('sources/sqs'), 'lambdas/runtime/sources'],
+  'lambdas/runtime/postgres': [...upTo('operations'), 'lambdas/runtime/sources'],
   lambdas: upTo('operations'),
   'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],
   'lambdas/example': ['lambdas/runtime'],

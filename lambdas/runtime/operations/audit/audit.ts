@@ -10,8 +10,9 @@ import { type BusFault, busFaults, byInbox, withNeighbors } from '../bus-consume
 import type { BusDirectory } from '../bus-directory.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { BrokenDirectory } from '../directory-reader.ts';
-import { dynamoInboxRow, dynamoInboxRows, type InboxRows } from '../inbox-rows.ts';
-import { dynamoOutboxRows, type OutboxRows } from '../outbox-rows.ts';
+import { dynamoInboxRow, dynamoInboxRows } from '../inbox-rows.ts';
+import type { MailroomRows } from '../mailroom-rows.ts';
+import { dynamoOutboxRows } from '../outbox-rows.ts';
 import type { Queues } from '../queues.ts';
 import { externalEventsOf, mailroomEventsOf } from '../subscribed-events.ts';
 import { createBacklogs } from './audit-backlog.ts';
@@ -36,7 +37,7 @@ interface AuditNeighbor {
 export interface AuditDeps {
   readonly table: Pick<Table, 'get' | 'getEach' | 'query'>;
   /** @default the rows in the table */
-  readonly stored?: { readonly outbox: OutboxRows; readonly inbox: InboxRows } | undefined;
+  readonly stored?: MailroomRows | undefined;
   /** The consumers that must receive each event, as the constructs declared them, which may differ from what is deployed. */
   readonly directory: Directory;
   /** The other Mailrooms on the bus, whose consumers must receive the events as well. @default none */

@@ -1,19 +1,19 @@
-import type { StoredMessageRow } from '../../lambdas/runtime/operations/inbox-rows.ts';
-import { type StoredEventRow, storedEvent } from '../../lambdas/runtime/operations/outbox-rows.ts';
-import { eventIdShard, eventIdTime, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
-import type { RejectedPointer } from '../../lambdas/runtime/store/inbox-row.ts';
-import { deadKey, inboxKey, operationKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
-import type { OperationRow } from '../../lambdas/runtime/store/operation-record.ts';
-import type { DeadPointer } from '../../lambdas/runtime/store/outbox-row.ts';
-import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
+import type { StoredMessageRow } from '../operations/inbox-rows.ts';
+import { type StoredEventRow, storedEvent } from '../operations/outbox-rows.ts';
+import { eventIdShard, eventIdTime, outboxKeyOf } from '../store/event-id.ts';
+import type { RejectedPointer } from '../store/inbox-row.ts';
+import { deadKey, inboxKey, operationKey, rejectedKey } from '../store/keys.ts';
+import type { OperationRow } from '../store/operation-record.ts';
+import type { DeadPointer } from '../store/outbox-row.ts';
+import { SCHEMA } from '../store/row-schema.ts';
 import {
   readDeadPointer,
   readInboxRow,
   readOperation,
   readRejectedPointer,
   type UnreadableRow,
-} from '../../lambdas/runtime/store/stored-rows.ts';
-import type { Item } from '../../lambdas/runtime/store/table.ts';
+} from '../store/stored-rows.ts';
+import type { Item } from '../store/table.ts';
 
 /** A time as epoch milliseconds. */
 function ms(time: string): string {
