@@ -1,14 +1,9 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer } from 'node:http';
 import { CALL_MS } from './assumptions.ts';
 
 /** The argument of a program that `processes.ts` started. */
 export function argument<T>(): T {
   return JSON.parse(process.argv[2] ?? '') as T;
-}
-
-/** Sends the result to the parent process, and exits. */
-export function answer(found: object): void {
-  process.send?.(found, () => process.disconnect());
 }
 
 /** A response of a served request. */
@@ -21,26 +16,15 @@ export interface ServedResponse {
 /**
  * Serves requests, each after the fixed delay of a call, which includes the time to create the answer. Sends the endpoint to the
  * parent process, and ends with it.
- *
- * @param control - answers by target, without a delay
  */
-export function serve(
-  handle: (target: string, body: Buffer, headers: IncomingHttpHeaders) => Promise<ServedResponse>,
-  control: Readonly<Record<string, (body: Buffer) => string | Promise<string>>> = {},
-): void {
+export function serve(handle: (target: string, body: Buffer) => Promise<ServedResponse>): void {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', async () => {
       const arrivedAt = performance.now();
       const target = String(request.headers['x-amz-target']);
-      const received = Buffer.concat(chunks);
-      const controlled = control[target];
-      if (controlled !== undefined) {
-        response.end(await controlled(received));
-        return;
-      }
-      const { statusCode, headers, body } = await handle(target, received, request.headers);
+      const { statusCode, headers, body } = await handle(target, Buffer.concat(chunks));
       const length = { 'content-length': Buffer.byteLength(body) };
       const reply = () => response.writeHead(statusCode, { ...headers, ...length }).end(body);
       setTimeout(reply, Math.max(1, CALL_MS - (performance.now() - arrivedAt)));

@@ -14,7 +14,6 @@ import { cost } from './cost.ts';
 import { latency } from './latency.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
 import { withTables } from './part.ts';
-import { peers } from './peers.ts';
 import { postgres } from './postgres.ts';
 import { relay } from './relay.ts';
 
@@ -23,7 +22,6 @@ interface BenchOptions {
   readonly quick: boolean;
   readonly docs: boolean;
   readonly install: boolean;
-  readonly packages?: string;
   readonly rate?: number;
   readonly peak?: number;
   readonly payload: number;
@@ -31,18 +29,7 @@ interface BenchOptions {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [
-  cost,
-  relay,
-  latency,
-  bundles,
-  capacity,
-  burst,
-  command,
-  postgres,
-  brokers,
-  peers,
-];
+const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, burst, command, postgres, brokers];
 
 /** The files that contain the tables. */
 const DOCS = [
@@ -52,16 +39,15 @@ const DOCS = [
   'docs/sources.md',
   'bench/README.md',
   'bench/bundles/README.md',
-  'bench/peers/README.md',
 ];
 
 async function bench(names: readonly string[], options: BenchOptions): Promise<void> {
   const results: PartResult[] = [];
   for (const part of choose(names)) {
     say(`${part.name}: ${part.title}`);
-    const { quick, install, packages } = options;
+    const { quick, install } = options;
     const target = targetOf(options);
-    const result = await part.run({ say: (line) => say(`  ${line}`), quick, install, packages, target });
+    const result = await part.run({ say: (line) => say(`  ${line}`), quick, install, target });
     results.push(result);
     for (const figures of result.tables) (options.json ? say : print)(terminalTable(figures));
   }
@@ -147,7 +133,6 @@ const program = new Command('npm run bench --')
     'let a part download what it measures: packages in a temporary folder, brokers in .local',
     false,
   )
-  .option('--packages <folder>', 'with --install: take those packages from .tgz files in this folder')
   .option('--rate <events>', 'with capacity: plan for this average of events per second', rate)
   .option('--peak <events>', 'with --rate: events per second in the busiest seconds (default: --rate)', rate)
   .option('--payload <bytes>', "with --rate: size of an event's payload as JSON", payloadBytes, 200)

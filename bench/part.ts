@@ -24,8 +24,6 @@ export interface PartSettings {
   readonly quick: boolean;
   /** Lets a part install what it measures beside Mailroom, in a temporary folder. */
   readonly install: boolean;
-  /** A folder with `.tgz` files to install instead of packages of the registry. */
-  readonly packages?: string | undefined;
   /** Plans the capacity for this instead of for the rates of the docs. */
   readonly target?: CapacityTarget | undefined;
 }

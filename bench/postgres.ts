@@ -8,7 +8,7 @@ import {
   steadily,
   withServer,
 } from './postgres/database.ts';
-import { bossQueue, graphileQueue, JOB_QUEUES, type JobQueue, withJobQueues } from './postgres/job-queues.ts';
+import { withJobQueues } from './postgres/job-queues.ts';
 import { fill, producerOf, relayOf, slowBus } from './postgres/mailroom.ts';
 import { drainHeld, drainJobsHeld, heldTable, idle, idleTable } from './postgres/quiet.ts';
 import { retain, retentionTable } from './postgres/retention.ts';
@@ -29,7 +29,7 @@ interface Wait {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** The size of the queue with its index afterwards, MB; absent for another system. */
+  /** The size of the queue with its index afterwards, MB; absent for a replication slot. */
   readonly queueMb?: number;
 }
 
@@ -38,7 +38,7 @@ type Create = (name: string) => Promise<BenchDatabase>;
 /** Measures the relay of a PostgreSQL database, and beside it other ways to read one. */
 export const postgres: Part = {
   name: 'postgres',
-  title: 'the relay on PostgreSQL; with --install beside two job queues',
+  title: 'the relay on PostgreSQL; with --install, its backlog beside two job queues',
   run: (settings) =>
     withServer(async (create) => {
       const sizes = settings.quick ? QUICK : FULL;
@@ -57,26 +57,14 @@ export const postgres: Part = {
       await ofHeld.close();
       settings.say(`beside a snapshot: ${held[0]?.perSecond.join(', ')} events per second`);
       if (settings.install) {
-        await withJobQueues(async (folder) => {
-          for (const [name, open] of Object.entries({
-            'graphile-worker': graphileQueue,
-            'pg-boss': bossQueue,
-          })) {
-            const system = `${name} ${JOB_QUEUES[name as keyof typeof JOB_QUEUES]}`;
-            const database = await create(name.replace('-', '_'));
-            const queue = await open(folder, database);
-            const { drain, wait } = await measureJobs(system, queue, database, sizes);
+        await withJobQueues(async (queues) => {
+          for (const [system, open] of Object.entries(queues)) {
+            const database = await create(`held_${system.replace(/\W.*/, '')}`);
+            const queue = await open(database);
+            held.push(await drainJobsHeld(database, system, queue, sizes.held));
             await queue.close();
             await database.close();
-            const beside = await create(`held_${name.replace('-', '_')}`);
-            const heldQueue = await open(folder, beside);
-            held.push(await drainJobsHeld(beside, system, heldQueue, sizes.held));
-            await heldQueue.close();
-            await beside.close();
             settings.say(`${system} beside a snapshot: ${held.at(-1)?.perSecond.join(', ')} jobs per second`);
-            drains.push(drain);
-            waits.push(wait);
-            settings.say(`${system}: ${drain.perSecond} jobs per second, p99 ${wait.p99Ms} ms`);
           }
         });
       }
@@ -210,33 +198,6 @@ async function readSlot(create: Create, { perSecond, forMs }: Sizes): Promise<Wa
   await database.pool.query("SELECT pg_drop_replication_slot('bench')");
   await database.close();
   return { system: 'a replication slot, read every 100 ms', perSecond, ...percentiles(ages) };
-}
-
-async function measureJobs(
-  system: string,
-  queue: JobQueue,
-  { walBytes }: BenchDatabase,
-  { drained, perSecond, forMs }: Sizes,
-): Promise<{ readonly drain: Drain; readonly wait: Wait }> {
-  await queue.fill(drained);
-  const walBefore = await walBytes();
-  const beganAt = performance.now();
-  let ran = 0;
-  let ages: number[] = [];
-  await queue.work((addedAt) => {
-    ran += 1;
-    ages.push(Date.now() - addedAt);
-  });
-  await until(() => ran >= drained);
-  const seconds = (performance.now() - beganAt) / 1_000;
-  const wal = Math.round(((await walBytes()) - walBefore) / drained);
-  ages = [];
-  const added = await steadily(perSecond, forMs, queue.add);
-  await until(() => ages.length >= added);
-  return {
-    drain: { system, relays: 1, busMs: 0, perSecond: Math.round(drained / seconds), walBytes: wal },
-    wait: { system, perSecond, ...percentiles(ages) },
-  };
 }
 
 const DEADLINE_MS = 300_000;

@@ -8,8 +8,8 @@ import { bundleFunction } from '../tools/pack/function-bundle.ts';
 import { RELAY_CONFIG } from './relay/measured-relay.ts';
 
 /** The programs that run in their own processes: `<program>.child.ts`. */
-type ServerProgram = 'relay/stub' | 'peers/tables';
-type ClientProgram = 'brokers/courier' | 'relay/carry' | 'peers/mailroom' | 'peers/outbox-event-bus';
+type ServerProgram = 'relay/stub';
+type ClientProgram = 'brokers/courier' | 'relay/carry';
 
 const OUT = fileURLToPath(new URL('../.local/bench/', import.meta.url));
 
@@ -34,15 +34,6 @@ export async function startChild(program: ClientProgram, endpoint: string, task:
     },
     stop: () => stop(child),
   };
-}
-
-/** Runs a program with a function's environment to its end. @returns its answer */
-export async function runChild<T>(program: ClientProgram, endpoint: string, task: object): Promise<T> {
-  const child = await start(program, task, functionEnvironment(endpoint));
-  const ended = once(child, 'exit');
-  const result = await message(child);
-  await ended;
-  return result as T;
 }
 
 async function stop(child: ChildProcess): Promise<void> {

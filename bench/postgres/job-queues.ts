@@ -1,26 +1,42 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withPackages } from '../peers/packages.ts';
+import { promisify } from 'node:util';
 import { type BenchDatabase, PAYLOAD } from './database.ts';
 
 /** The last versions that run on Node.js 20. */
-export const JOB_QUEUES = { 'graphile-worker': '0.16.6', 'pg-boss': '10.4.2' } as const;
+const VERSIONS = { 'graphile-worker': '0.16.6', 'pg-boss': '10.4.2' } as const;
 
-/** A queue in a database, whose jobs do nothing but say that they ran. */
+/** A queue in a database, whose jobs only report that they ran. */
 export interface JobQueue {
   readonly fill: (jobs: number) => Promise<unknown>;
-  readonly add: () => Promise<unknown>;
-  /** Starts its workers. @param onJob - receives the time at which the job was added, epoch milliseconds */
-  readonly work: (onJob: (addedAt: number) => void) => Promise<void>;
+  /** Starts its workers. */
+  readonly work: (onJob: () => void) => Promise<void>;
   readonly close: () => Promise<unknown>;
 }
 
-/** Installs both packages in a temporary folder while `use` runs. */
-export function withJobQueues<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  return withPackages(
-    Object.entries(JOB_QUEUES).map(([name, version]) => `${name}@${version}`),
-    use,
-  );
+/** Opens a queue in a database. */
+export type OpenJobQueue = (database: BenchDatabase) => Promise<JobQueue>;
+
+/** Installs both packages in a temporary folder while `use` runs. No script of a package is run. */
+export async function withJobQueues<T>(
+  use: (queues: Readonly<Record<string, OpenJobQueue>>) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'mailroom-job-queues-'));
+  try {
+    await writeFile(join(folder, 'package.json'), '{ "private": true }\n');
+    const specs = Object.entries(VERSIONS).map(([name, version]) => `${name}@${version}`);
+    const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--save-exact'];
+    await promisify(execFile)('npm', ['install', ...options, ...specs], { cwd: folder });
+    return await use({
+      [`graphile-worker ${VERSIONS['graphile-worker']}`]: (database) => graphileQueue(folder, database),
+      [`pg-boss ${VERSIONS['pg-boss']}`]: (database) => bossQueue(folder, database),
+    });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** The calls at a time: those of a relay. */
@@ -33,7 +49,7 @@ interface Graphile {
 }
 
 /** graphile-worker with its default claim, one job each. */
-export async function graphileQueue(folder: string, { url, pool }: BenchDatabase): Promise<JobQueue> {
+async function graphileQueue(folder: string, { url, pool }: BenchDatabase): Promise<JobQueue> {
   const { run, Logger } = requireFrom<Graphile>(folder, 'graphile-worker');
   const options = { connectionString: url, noHandleSignals: true, logger: new Logger(() => () => {}) };
   // Its start creates its schema.
@@ -51,18 +67,13 @@ export async function graphileQueue(folder: string, { url, pool }: BenchDatabase
         );
       await pool.query('ANALYZE');
     },
-    add: () =>
-      pool.query(`SELECT graphile_worker.add_job('carry', $1::json)`, [
-        JSON.stringify({ ...PAYLOAD, addedAt: Date.now() }),
-      ]),
     work: async (onJob) => {
-      const carry = ({ addedAt = 0 }: { readonly addedAt?: number }) => onJob(addedAt);
       const runner = await run({
         ...options,
         concurrency: WORKERS,
         maxPoolSize: WORKERS + 4,
         pollInterval: 100,
-        taskList: { carry },
+        taskList: { carry: onJob },
       });
       stop = () => runner.stop();
     },
@@ -76,17 +87,12 @@ interface Boss {
   start(): Promise<unknown>;
   createQueue(name: string): Promise<void>;
   insert(jobs: readonly object[]): Promise<unknown>;
-  send(name: string, data: object): Promise<unknown>;
-  work(
-    name: string,
-    options: object,
-    handler: (jobs: readonly { readonly data: { readonly addedAt?: number } }[]) => Promise<void>,
-  ): Promise<unknown>;
+  work(name: string, options: object, handler: (jobs: readonly unknown[]) => Promise<void>): Promise<unknown>;
   stop(options: object): Promise<void>;
 }
 
 /** pg-boss, which claims 100 jobs at a time, at its shortest interval. */
-export async function bossQueue(folder: string, { url }: BenchDatabase): Promise<JobQueue> {
+async function bossQueue(folder: string, { url }: BenchDatabase): Promise<JobQueue> {
   const PgBoss = requireFrom<new (options: object) => Boss>(folder, 'pg-boss');
   const boss = new PgBoss({ connectionString: url, max: WORKERS + 4 });
   boss.on('error', () => {});
@@ -99,11 +105,10 @@ export async function bossQueue(folder: string, { url }: BenchDatabase): Promise
           Array.from({ length: Math.min(1_000, left) }, () => ({ name: 'carry', data: PAYLOAD })),
         );
     },
-    add: () => boss.send('carry', { ...PAYLOAD, addedAt: Date.now() }),
     work: async (onJob) => {
       for (let worker = 0; worker < WORKERS; worker += 1)
         await boss.work('carry', { batchSize: 100, pollingIntervalSeconds: 0.5 }, async (jobs) => {
-          for (const { data } of jobs) onJob(data.addedAt ?? 0);
+          for (const _ of jobs) onJob();
         });
     },
     close: () => boss.stop({ graceful: false, close: true }),
