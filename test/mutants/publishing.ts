@@ -89,6 +89,8 @@ export const publishingMutants = mutantsOf([
   ['a failure is recorded, and an event becomes DEAD, only under the lease that the relay holds', "only: 'held', set: { ...causeOf(error), attempts, ...end }", 'set: { ...causeOf(error), attempts, ...end }'],
   ['outbox/outbox-operator.ts', 'outbox-operator'],
   ['the minute of a requeued event becomes unsettled', '{ Put: { Item: { ...pointer } } },', ''],
+  ['the pointer of an event that is DEAD again is not removed as a stale one', "ConditionExpression: 'deadAt = :seen',", "ConditionExpression: 'deadAt >= :seen',"],
+  ['the pointer of a DEAD event is not stale', "isKnownSchema(row.schema) && row.status !== 'DEAD'", 'isKnownSchema(row.schema)'],
   ['store/table.ts', 'outbox-writes unsettled-minutes'],
   ['every clause of a conditional update must be met', "conditions.join(' AND ')", "conditions.join(' OR ')"],
   ['every page of a partition is read', 'cursor = page.cursor;', 'cursor = undefined;'],

@@ -48,7 +48,8 @@ export interface DiscardNote extends Note {
  * The result for a dead letter. Of one with `discard-replacement`, the event in its place was never received, and is discarded. `reject`
  * and `rejected`: with what its handler's `rejected` function commits. A `handled` one is deleted. All others stay: `busy`, `unsent` and
  * `unreadable` ones, those with `effects-unchecked` or whose `row-deleted` by hand, `not-rejectable` ones, `untried` ones, because of
- * Ctrl-C, and those that have `changed` since the plan that was confirmed.
+ * Ctrl-C, those that have `changed` since the plan that was confirmed, and those whose discard `failed`: of these, the row may be
+ * DISCARDED.
  */
 export type DiscardOutcome =
   | 'discard'
@@ -63,13 +64,14 @@ export type DiscardOutcome =
   | 'effects-unchecked'
   | 'row-deleted'
   | 'not-rejectable'
+  | 'failed'
   | 'untried'
   | 'changed';
 
 /** The outcome of a discard. */
 export interface Discarded {
   readonly outcome: DiscardOutcome;
-  /** Why it is `not-rejectable`, or how it was `handled`; of one that is `discarded`, what that leaves open. */
+  /** Why it `failed` or is `not-rejectable`, or how it was `handled`; of one that is `discarded`, what that leaves open. */
   readonly message?: string | undefined;
 }
 
@@ -199,6 +201,7 @@ const STAYS: ReadonlySet<DiscardOutcome> = new Set([
   'effects-unchecked',
   'row-deleted',
   'not-rejectable',
+  'failed',
 ]);
 
 /** True for the result of a dead letter that stays in its source. */

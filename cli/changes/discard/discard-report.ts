@@ -124,6 +124,7 @@ const DONE = [
   ['effects-unchecked', 'left: their side effects have happened, or may have'],
   ['row-deleted', 'left: their rows were deleted by hand'],
   ['not-rejectable', 'left: they cannot be rejected'],
+  ['failed', 'left: failed'],
   ['untried', 'left: stopped before'],
 ] as const;
 

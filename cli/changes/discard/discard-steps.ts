@@ -1,3 +1,4 @@
+import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import type { RejectRequest } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
@@ -9,7 +10,12 @@ import { inTurns } from '../../reports/dead-letters/redrive-order.ts';
 import { discardOne, stays } from './discard-one.ts';
 import type { DiscardStep } from './discard-plan.ts';
 
-/** Discards the dead letters of a plan, those of one aggregate one after another. */
+/**
+ * Discards the dead letters of a plan, those of one aggregate one after another. A failure of one does not stop the others, whose outcomes
+ * would be lost with it.
+ *
+ * @throws the first error, if every discard failed
+ */
 export async function discardAll(
   deployment: Deployment,
   source: DeadLetterSource,
@@ -30,9 +36,8 @@ export async function discardAll(
       : undefined,
   };
   let done = 0;
+  const failures: unknown[] = [];
   const discardStep = async (step: DiscardStep): Promise<DiscardStep> => {
-    if (stays(step.outcome)) return step;
-    if (deployment.terminal.signal.aborted) return { ...step, outcome: 'untried' };
     const { eventId = step.deadLetter.id } = step.deadLetter;
     const command = reject ? 'dlq discard --reject' : 'dlq discard';
     await recordOperation(deployment, { by: note.by, reason, command, subject: `${source.name} ${eventId}` });
@@ -42,10 +47,21 @@ export async function discardAll(
     deployment.terminal.progress(`${done} of ${plan.length} discarded`, { done, of: plan.length });
     return { ...step, ...discarded };
   };
+  const tryStep = async (step: DiscardStep): Promise<DiscardStep> => {
+    if (stays(step.outcome)) return step;
+    if (deployment.terminal.signal.aborted) return { ...step, outcome: 'untried' };
+    try {
+      return await discardStep(step);
+    } catch (error) {
+      failures.push(error);
+      return { ...step, outcome: 'failed', message: `${errorCode(error)}: ${errorMessage(error)}` };
+    }
+  };
   const ended = await eachOf(inTurns(source, plan), async (turn) => {
     const steps: DiscardStep[] = [];
-    for (const step of turn) steps.push(await discardStep(step));
+    for (const step of turn) steps.push(await tryStep(step));
     return steps;
   });
+  if (done === 0 && failures.length > 0) throw failures[0];
   return ended.flat();
 }

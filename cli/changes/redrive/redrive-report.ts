@@ -41,6 +41,7 @@ type RedriveOutcome =
   | 'superseded'
   | 'deleted'
   | 'failed-again'
+  | 'failed'
   | 'waiting'
   | 'untried'
   | 'kept';
@@ -65,8 +66,7 @@ export function redriveJson(
       ...judged.map((deadLetter) => ({
         ...deadLetterJson(deadLetter),
         verdict: deadLetter.verdict,
-        code: deadLetter.code ?? null,
-        message: deadLetter.message ?? null,
+        ...detailOf(deadLetter, redriven),
         ...(redriven && {
           outcome: outcomeOf(deadLetter, redriven),
           failedAgain: redriven.back.find((back) => back.deadLetter === deadLetter)?.fingerprint ?? null,
@@ -75,6 +75,13 @@ export function redriveJson(
       ...changed.map(changedJson),
     ],
   };
+}
+
+/** The details of a verdict, or of a send that failed. */
+function detailOf(deadLetter: JudgedDeadLetter, redriven: Redriven | undefined) {
+  const failed = redriven?.failed?.deadLetter === deadLetter ? redriven.failed : undefined;
+  const { code = null, message = null } = failed ?? deadLetter;
+  return { code, message };
 }
 
 /** A dead letter that a confirmed plan no longer describes, as in the document of `--json`. */
@@ -209,7 +216,7 @@ function interruptedText(
 
 function stoppedText(
   deployment: Pick<Deployment, 'commandLine'>,
-  { back, waiting, untried }: Redriven,
+  { back, failed, waiting, untried }: Redriven,
   verb: string,
 ): string[] {
   const why = (id: string) => deployment.commandLine(shell`why ${id}`);
@@ -223,6 +230,15 @@ function stoppedText(
       ),
       `${notTried}Fix the cause and repeat the command. For details:`,
       `  ${why(id)}`,
+    ];
+  }
+  if (failed !== undefined) {
+    const { deadLetter, code, message } = failed;
+    const id = deadLetter.eventId ?? deadLetter.id;
+    const open = waiting.length > 0 ? `${waiting.length} redriven but not ${verb} yet. ` : '';
+    return [
+      prose(`${paint.red('Stopped')}: the redrive of ${id} failed: ${code}: ${clipped(message)}`),
+      prose(`${open}${notTried}Repeat the command: a message that was sent twice is absorbed.`),
     ];
   }
   if (waiting.length === 0) return [];
@@ -244,8 +260,8 @@ function keptText(waiting: readonly DeadLetter[]): string {
     : `${many(kept, 'dead letter')} of ordered messages ${kept === 1 ? 'stays' : 'stay'} until that has happened: repeat the command then. `;
 }
 
-function isStopped({ back, waiting, untried }: Redriven): boolean {
-  return back.length + waiting.length + untried.length > 0;
+function isStopped({ back, failed, waiting, untried }: Redriven): boolean {
+  return back.length + waiting.length + untried.length > 0 || failed !== undefined;
 }
 
 function counts(judged: readonly JudgedDeadLetter[]): Record<RedriveVerdict, number> {
@@ -265,13 +281,14 @@ function judgedAfter(judged: readonly JudgedDeadLetter[], { superseded }: Redriv
 
 function outcomeOf(
   deadLetter: JudgedDeadLetter,
-  { done, handled, superseded, back, waiting, untried }: Redriven,
+  { done, handled, superseded, back, failed, waiting, untried }: Redriven,
 ): RedriveOutcome {
   if (done.includes(deadLetter)) return 'processed';
   if (handled.includes(deadLetter)) return 'deleted';
   if (superseded.includes(deadLetter)) return 'superseded';
   if (waiting.includes(deadLetter)) return 'waiting';
   if (untried.includes(deadLetter)) return 'untried';
+  if (failed?.deadLetter === deadLetter) return 'failed';
   if (back.some((entry) => entry.deadLetter === deadLetter)) return 'failed-again';
   return deadLetter.verdict === 'handled' ? 'deleted' : 'kept';
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
+import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { markResent, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { SweepRange, SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
@@ -54,6 +55,13 @@ export interface Pace {
   readonly waitMs: number;
 }
 
+/** A dead letter that could not be sent, and the error as text. */
+interface FailedSend {
+  readonly deadLetter: DeadLetter;
+  readonly code: string;
+  readonly message: string;
+}
+
 /** The dead letters of a redrive by outcome. */
 export interface Redriven {
   readonly done: readonly DeadLetter[];
@@ -63,6 +71,8 @@ export interface Redriven {
   readonly superseded: readonly DeadLetter[];
   /** Failed again: the redrive stopped there. */
   readonly back: readonly (FailedAgain & { readonly deadLetter: DeadLetter })[];
+  /** Its send failed: the redrive stopped there. It stays in the source, and may also be in the queue. @default none */
+  readonly failed?: FailedSend | undefined;
   /** Redriven, but not done in time: the redrive stopped there. */
   readonly waiting: readonly DeadLetter[];
   /** Not redriven: they stay in the source. */
@@ -78,7 +88,10 @@ export interface StepsDeps {
 
 /**
  * Redrives dead letters in three steps: 1, then 10, then the rest. After each it waits until the whole step is done. It stops if
- * one fails again or nothing is done in time: a cause that persists costs one dead letter, not all.
+ * one fails again or nothing is done in time: a cause that persists costs one dead letter, not all. It stops, too, at a dead letter that
+ * cannot be sent, and reports what happened to those before.
+ *
+ * @throws the error of the first send: nothing was redriven
  */
 export async function redriveInSteps(
   deps: StepsDeps,
@@ -95,8 +108,10 @@ export async function redriveInSteps(
     if (untried.length === 0 || deps.signal.aborted) break;
     step += 1;
     const reached = { step, steps: stepsOf(deadLetters.length) };
-    const sent = await sendStep(deps, { reached, deadLetters: untried.slice(0, size) }, redriver, pace);
-    untried = untried.slice(sent.length);
+    const next = { reached, deadLetters: untried.slice(0, size) };
+    const { sent, failed } = await sendStep(deps, next, redriver, pace);
+    if (failed !== undefined && failed.deadLetter === deadLetters[0]) throw failed.error;
+    untried = untried.slice(sent.length + (failed === undefined ? 0 : 1));
     const outcome = await waitForStep(deps, sent, redriver, pace.waitMs, (open) => {
       const over = done.length + handled.length + superseded.length + sent.length - open;
       deps.progress(`Done: ${over} of ${deadLetters.length}`, { done: over, of: deadLetters.length });
@@ -104,8 +119,8 @@ export async function redriveInSteps(
     done.push(...outcome.done);
     handled.push(...outcome.handled);
     superseded.push(...outcome.superseded);
-    if (outcome.back.length + outcome.waiting.length > 0)
-      return { ...outcome, done, handled, superseded, untried };
+    if (outcome.back.length + outcome.waiting.length > 0 || failed !== undefined)
+      return { ...outcome, done, handled, superseded, failed, untried };
   }
   return { done, handled, superseded, back: [], waiting: [], untried };
 }
@@ -126,24 +141,31 @@ interface SentStep {
   readonly deadLetters: readonly DeadLetter[];
 }
 
-/** @returns the dead letters sent: all of the step, unless the user stopped it */
+/** @returns the dead letters sent: all of the step, unless the user stopped it or one `failed` */
 async function sendStep(
   { clock, signal, progress }: StepsDeps,
   { reached, deadLetters }: SentStep,
   redriver: Redriver,
   { ratePerS }: Pace,
-): Promise<readonly DeadLetter[]> {
+): Promise<{
+  readonly sent: readonly DeadLetter[];
+  readonly failed?: FailedSend & { readonly error: unknown };
+}> {
   const startedAt = clock.now();
   const { step, steps } = reached;
   const sent: DeadLetter[] = [];
   for (const deadLetter of deadLetters) {
     await clock.sleep(startedAt + (sent.length * 1_000) / ratePerS - clock.now(), signal);
     if (signal.aborted) break;
-    await redriver.resend(deadLetter);
+    try {
+      await redriver.resend(deadLetter);
+    } catch (error) {
+      return { sent, failed: { deadLetter, error, code: errorCode(error), message: errorMessage(error) } };
+    }
     sent.push(deadLetter);
     progress(`Step ${step} of ${steps}: ${sent.length} of ${deadLetters.length} redriven`, reached);
   }
-  return sent;
+  return { sent };
 }
 
 /** Waits until every dead letter is done, one is back, or none was done for `waitMs`. */
@@ -161,7 +183,8 @@ async function waitForStep(
   for (let deadline = clock.now() + waitMs; ; ) {
     const looks = await eachOf(open, async (deadLetter) => ({
       deadLetter,
-      ...(await redriver.look(deadLetter)),
+      // It was redriven: a look that fails is repeated.
+      ...(await redriver.look(deadLetter).catch(() => WAITING)),
     }));
     const back = looks.flatMap((look) => (look.state === 'back' ? [look] : []));
     const inState = (wanted: RedriveProgress['state']) =>

@@ -1,3 +1,4 @@
+import { dropStaleDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
@@ -76,8 +77,9 @@ export const redrive: OperatorChange<RedriveOptions, HeldPlan, Redriven, ReturnT
       terminal.say('The sweep publishes the events: each of the three steps can take a minute.');
     await settleUnreadable(deployment, source, handled, note);
     // The inbox would only absorb them.
-    await eachOf(handled, async ({ received }) => {
-      if (source.kind !== 'dead' && received !== undefined) await queues.remove(source.url, received);
+    await eachOf(handled, async ({ id, received }) => {
+      if (source.kind === 'dead') await dropStaleDead(deployment, id);
+      else if (received !== undefined) await queues.remove(source.url, received);
     });
     const redriver = redriverOf(
       {

@@ -1,8 +1,10 @@
 import { systemClock } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../store/event-id.ts';
+import { deadKey } from '../store/keys.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { happens } from '../store/retry.ts';
+import { isKnownSchema } from '../store/row-schema.ts';
 import { ofKnownSchema } from '../store/row-update.ts';
 import { type Item, type TransactAction, updateAction } from '../store/table.ts';
 import { discarded, requeued } from './outbox-transitions.ts';
@@ -15,7 +17,7 @@ import { unsettledPointer } from './unsettled-minutes.ts';
  *
  * @param note - stored in the row @default none
  * @returns `false` if the event is not DEAD, or no longer; nothing was changed
- * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row
+ * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row, and is not listed as DEAD
  *
  * @example
  * ```ts
@@ -36,7 +38,7 @@ export async function requeueDead(deps: OperationDeps, eventId: string, note?: N
  * transaction, and its row is kept for 35 days.
  *
  * @returns `false` if the event is not DEAD, or no longer; nothing was changed
- * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row
+ * @throws `BAD_EVENT_ID` if the text is not an event id, `NO_SUCH_EVENT` if the event has no outbox row, and is not listed as DEAD
  */
 export async function discardDead(deps: OperationDeps, eventId: string, note: Note): Promise<boolean> {
   const { clock = systemClock } = deps;
@@ -49,14 +51,40 @@ async function decide(
   actions: readonly TransactAction[],
 ): Promise<boolean> {
   if (await happens(deps, actions)) return true;
-  const { table } = deps;
-  const row = await table.get(outboxKeyOf(eventId), { consistent: true });
-  if (row !== undefined) return false;
+  const { row, wasListed } = await dropStaleDead(deps, eventId);
+  if (row !== undefined || wasListed) return false;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `Event ${eventId} has no outbox row: it was never committed here, or it was published and has expired. ` +
-      `Check the id and the table (${table.name}).`,
+      `Check the id and the table (${deps.table.name}).`,
   );
+}
+
+/**
+ * Removes the pointer of an event that is not DEAD: someone has changed or deleted its row by hand, and no transition would remove the
+ * pointer. The order of the steps matters: an event that becomes DEAD after its row was read has a pointer with a later `deadAt`.
+ *
+ * @returns the event's row, and whether the event was listed as DEAD
+ */
+export async function dropStaleDead(
+  { table }: Pick<OperationDeps, 'table'>,
+  eventId: string,
+): Promise<{ readonly row: Item | undefined; readonly wasListed: boolean }> {
+  const key = { ...deadKey(eventIdShard(eventId), eventId) };
+  const pointer = await table.get(key, { consistent: true });
+  const row = await table.get(outboxKeyOf(eventId), { consistent: true });
+  const isStale = row === undefined || (isKnownSchema(row.schema) && row.status !== 'DEAD');
+  if (pointer === undefined || !isStale) return { row, wasListed: pointer !== undefined };
+  const isSame = {
+    ConditionExpression: 'deadAt = :seen',
+    ExpressionAttributeValues: { ':seen': pointer.deadAt },
+  };
+  try {
+    await table.write({ Delete: { Key: key, ...isSame } });
+  } catch (error) {
+    if (!isMailroomError(error, 'CONDITION_FAILED')) throw error;
+  }
+  return { row, wasListed: true };
 }
 
 /**

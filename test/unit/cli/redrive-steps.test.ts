@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { queueRedriver, redriveInSteps, redriverOf } from '../../../cli/changes/redrive/redrive-steps.ts';
+import {
+  queueRedriver,
+  type RedriveProgress,
+  redriveInSteps,
+  redriverOf,
+} from '../../../cli/changes/redrive/redrive-steps.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { fingerprint } from '../../../lambdas/runtime/base/fingerprint.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
@@ -131,6 +136,27 @@ describe('a redrive', () => {
     const { redrive, said } = scene(count, () => PROCESSED);
     await redrive();
     expect(said).toEqual(expect.arrayContaining(lines));
+  });
+
+  test('looks again after a look that has failed, and reports what is not done in time', async () => {
+    const { clock, deadLetters } = scene(2, () => PROCESSED);
+    const [first, second] = deadLetters;
+    let looks = 0;
+    const look = async (deadLetter: DeadLetter): Promise<RedriveProgress> => {
+      looks += 1;
+      if (deadLetter === second || looks === 1) throw new Error('Rate exceeded');
+      return { state: 'done' };
+    };
+    const redriven = await runThrough(
+      clock,
+      redriveInSteps(
+        { clock, signal: new AbortController().signal, progress: () => {} },
+        deadLetters,
+        { resend: async () => {}, look },
+        { ratePerS: 10, waitMs: 5_000 },
+      ),
+    );
+    expect(redriven).toMatchObject({ done: [first], waiting: [second] });
   });
 
   test('sends a dead letter before it deletes it, one at a time, at the rate', async () => {

@@ -18,6 +18,11 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
     label: 'failed again',
     todo: 'The redrive stopped here. Fix the cause, then plan again.',
   },
+  failed: {
+    is: 'broken',
+    label: 'failed',
+    todo: 'The change of this one failed. Fix the cause, then plan again.',
+  },
   superseded: {
     is: 'look',
     label: 'superseded',

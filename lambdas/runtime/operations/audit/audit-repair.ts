@@ -1,4 +1,5 @@
 import pMap from 'p-map';
+import { errorCode, errorMessage } from '../../base/errors.ts';
 import { markResent } from '../../outbox/outbox-operator.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
 import type { OutboxRow } from '../../store/outbox-row.ts';
@@ -60,6 +61,7 @@ export async function planRepair(
  * delivered it. The repair is recorded first. Sending an event twice is harmless: the consumer's inbox absorbs the duplicate.
  *
  * @param missing - the findings of an audit: `report.missing`
+ * @throws the first error, if none was sent
  *
  * @example
  * ```ts
@@ -73,6 +75,12 @@ export async function repairMissing(
 ): Promise<Repair> {
   const sent: MissingEvent[] = [];
   const unsent: UnsentEvent[] = [];
+  const failures: unknown[] = [];
+  // A failure of one event does not stop the others, of which the operator would not know whether they were sent.
+  const failed = (error: unknown): string => {
+    failures.push(error);
+    return `it could not be sent: ${errorCode(error)}: ${errorMessage(error)}`;
+  };
   for (const consumer of deps.directory.consumers) {
     const plan = await planConsumer(deps, consumer, missing);
     unsent.push(...plan.unsent);
@@ -87,13 +95,14 @@ export async function repairMissing(
     await pMap(
       plan.toSend,
       async (event) => {
-        const why = await sendAgain(deps, consumer, event, { region, account });
+        const why = await sendAgain(deps, consumer, event, { region, account }).catch(failed);
         if (why === undefined) sent.push(event);
         else unsent.push({ ...event, why });
       },
       { concurrency: SENDS_AT_ONCE },
     );
   }
+  if (sent.length === 0 && failures.length > 0) throw failures[0];
   return { sent, unsent };
 }
 

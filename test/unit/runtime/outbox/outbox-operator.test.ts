@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
-import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
+import {
+  discardDead,
+  dropStaleDead,
+  markResent,
+  requeueDead,
+} from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import {
@@ -11,6 +16,7 @@ import {
 } from '../../../../lambdas/runtime/store/event-id.ts';
 import { deadKey, unsettledKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { recordOperation } from '../../../../lambdas/runtime/store/operation-record.ts';
+import { SCHEMA } from '../../../../lambdas/runtime/store/row-schema.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { staleReads } from '../../../support/stale-reads.ts';
 
@@ -211,4 +217,47 @@ test("operators' actions are recorded by month, in chronological order", async (
     { ...note, command: 'messages resolve', subject: 'payments 1', at: clock.now() - 10 },
     { ...note, subject: 'payments 2', at: clock.now(), expiresAt: expect.any(Number) },
   ]);
+});
+
+describe('the pointer of an event whose row is not DEAD', () => {
+  const note = { by: 'ada', reason: 'its row was deleted by hand' };
+
+  test('is removed by a discard, also if the event has no row', async () => {
+    const { memory, eventId, ...parts } = await deadEvent(() => true);
+    await memory.write({ Delete: { Key: { ...outboxKeyOf(eventId) } } });
+    expect(await discardDead({ ...parts, table: memory }, eventId, note)).toBe(false);
+    expect(memory.item(deadKey(eventIdShard(eventId), eventId))).toBeUndefined();
+    await expect(discardDead({ ...parts, table: memory }, eventId, note)).rejects.toMatchObject({
+      code: 'NO_SUCH_EVENT',
+    });
+  });
+
+  test.each([
+    ['the row is DEAD', { status: 'DEAD' }],
+    ['the row has a newer schema', { status: 'PARKED', schema: SCHEMA + 1 }],
+  ])('stays if %s', async (_when, row) => {
+    const { memory, eventId } = await deadEvent(() => true);
+    const key = outboxKeyOf(eventId);
+    await memory.write({ Put: { Item: { ...memory.item(key), ...key, ...row } } });
+    expect(await dropStaleDead({ table: memory }, eventId)).toMatchObject({ wasListed: true });
+    expect(memory.item(deadKey(eventIdShard(eventId), eventId))).toBeDefined();
+  });
+
+  test('stays if the event becomes DEAD after its row was read', async () => {
+    const { memory, eventId, clock } = await deadEvent(() => true);
+    const key = outboxKeyOf(eventId);
+    const pointerKey = deadKey(eventIdShard(eventId), eventId);
+    const dead = memory.item(key);
+    await memory.write({ Put: { Item: { ...dead, ...key, status: 'PENDING' } } });
+    const get: typeof memory.get = async (...call) => {
+      const item = await memory.get(...call);
+      if (item?.status !== 'PENDING') return item;
+      const deadAt = clock.now() + 1;
+      await memory.write({ Put: { Item: { ...dead, ...key, deadAt } } });
+      await memory.write({ Put: { Item: { ...memory.item(pointerKey), ...pointerKey, deadAt } } });
+      return item;
+    };
+    await dropStaleDead({ table: { ...memory, get } }, eventId);
+    expect(memory.item(pointerKey)).toMatchObject({ deadAt: clock.now() + 1 });
+  });
 });

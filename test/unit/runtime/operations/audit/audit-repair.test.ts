@@ -73,14 +73,33 @@ describe('a repair', () => {
     };
     await expect(rig.repair(report)).rejects.toThrow('SQS is down');
     const { items } = await rig.table.query({ pk: 'OPERATIONS#2026-01' });
-    expect(items).toMatchObject([
-      {
-        by: 'ada',
-        reason: 'a test',
-        command: 'audit --repair',
-        subject: `payments: 1 missing event, ${eventId}`,
-      },
+    const note = { by: 'ada', reason: 'a test', command: 'audit --repair' };
+    expect(items.toSorted((a, b) => (String(a.subject) < String(b.subject) ? 1 : -1))).toMatchObject([
+      { ...note, subject: `payments: 1 missing event, ${eventId}` },
+      { ...note, subject: `inventory: 1 missing event, ${eventId}` },
     ]);
+  });
+
+  test('that fails for one event sends the others, and reports both', async () => {
+    const rig = auditRig();
+    const [first, second] = [await rig.event(LONG_AGO), await rig.event(LONG_AGO)];
+    const report = await rig.run();
+    const { send } = rig.queues;
+    rig.queues.send = async (url, body) => {
+      if (body.includes(first.eventId)) throw Object.assign(new Error('Slow down'), { name: 'Throttled' });
+      return send(url, body);
+    };
+    const why = 'it could not be sent: Throttled: Slow down';
+    expect(await rig.repair(report)).toMatchObject({
+      sent: [
+        { consumer: 'payments', eventId: second.eventId },
+        { consumer: 'inventory', eventId: second.eventId },
+      ],
+      unsent: [
+        { consumer: 'payments', eventId: first.eventId, why },
+        { consumer: 'inventory', eventId: first.eventId, why },
+      ],
+    });
   });
 
   test('is planned without a change: what can be sent, and what cannot and why', async () => {
