@@ -16,10 +16,7 @@ export function combinedRows(postgres: StoredRows, dynamo: StoredRows): StoredRo
       ...inbox,
       hinted: async (consumer, max) => {
         const found = joined(await eachStore(stores, ({ inbox }) => inbox.hinted(consumer, max)));
-        return {
-          ...found,
-          items: [...new Map(found.items.map((message) => [message.eventId, message])).values()],
-        };
+        return { ...found, items: oneEach(found.items, ({ eventId }) => eventId) };
       },
       failedAt: (consumer, eventId) => lastOf(stores, ({ inbox }) => inbox.failedAt(consumer, eventId)),
       idsFrom: async (consumer, prefix, max) =>
@@ -28,8 +25,11 @@ export function combinedRows(postgres: StoredRows, dynamo: StoredRows): StoredRo
     deadLetters: {
       dead: async (shards, max) =>
         joined(await eachStore(stores, ({ deadLetters }) => deadLetters.dead(shards, max))),
-      rejected: async (consumer, max) =>
-        joined(await eachStore(stores, ({ deadLetters }) => deadLetters.rejected(consumer, max))),
+      rejected: async (consumer, max) => {
+        const read = ({ deadLetters }: StoredRows) => deadLetters.rejected(consumer, max);
+        const found = joined(await eachStore(stores, read));
+        return { ...found, items: oneEach(found.items, ({ SK }) => SK) };
+      },
       isRejected: async (consumer, eventId) =>
         (await eachStore(stores, ({ deadLetters }) => deadLetters.isRejected(consumer, eventId))).includes(
           true,
@@ -45,4 +45,10 @@ export function combinedRows(postgres: StoredRows, dynamo: StoredRows): StoredRo
 
 function joined<T>(lists: readonly PartialList<T>[]): PartialList<T> {
   return { items: lists.flatMap(({ items }) => items), more: lists.some(({ more }) => more) };
+}
+
+/** One item of each message, in the order of their ids: a consumer that has moved may have it in both stores. PostgreSQL is the last list. */
+function oneEach<T>(items: readonly T[], idOf: (item: T) => string): T[] {
+  const byId = [...new Map(items.map((item) => [idOf(item), item]))];
+  return byId.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
 }

@@ -54,6 +54,7 @@ export const publishingMutants = mutantsOf([
   ['a claim whose outcome is unknown is reported', '(result.ok || result.refused ? [] : row)', '(result.ok || row ? [] : row)'],
   ['a lease starts when its claim is sent, not when it is queued', 'const updates = await updateRows(context, rows, (row) => claimed(row, clock.now(), config.claimLeaseMs));', 'const now = clock.now(); const updates = await updateRows(context, rows, (row) => claimed(row, now, config.claimLeaseMs));'],
   ['a published row that could not be marked is reported', 'if (!isDone) again.push(row);', ''],
+  ['a mark that an event in a final state refuses is done', 'return !result.ok && result.refused && from.some((status) => status === result.item?.status);', 'return from.length > 0 && !result.ok;'],
   ['a DEAD event becomes PUBLISHED only if it is still DEAD', "const when = { status: 'DEAD' satisfies OutboxStatus };", 'const when = {};'],
   ['the DEAD pointer is deleted when the event turns out to be published', '{ Delete: { Key: { ...deadKey(eventIdShard(eventId), eventId) } } },', ''],
   ['no version requeues or discards an event whose row has a newer schema', '{ Update: ofKnownSchema(Update) },', '{ Update },'],

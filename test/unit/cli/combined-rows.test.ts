@@ -160,17 +160,33 @@ test('dead letters, waiting messages and changes of both stores are listed', asy
   );
   const { deadLetters, inbox, operations } = stored;
   expect((await deadLetters.dead([0], 5)).items.map(({ SK }) => SK)).toEqual([a, b]);
-  expect((await deadLetters.rejected('worker', 5)).items.map(({ SK }) => SK)).toEqual([a, b]);
+  expect((await deadLetters.rejected('worker', 5)).items.map(({ SK }) => SK)).toEqual([a, b].toSorted());
   expect(await deadLetters.isRejected('worker', b)).toBe(true);
   expect(await deadLetters.isRejected('other', b)).toBe(false);
-  expect((await inbox.hinted('worker', 5)).items.map(({ eventId }) => eventId).toSorted()).toEqual(
-    [a, b].toSorted(),
-  );
+  expect((await inbox.hinted('worker', 5)).items.map(({ eventId }) => eventId)).toEqual([a, b].toSorted());
   expect(await inbox.failedAt('worker', b)).toBe(AT);
   expect(new Set(await inbox.idsFrom('worker', a.slice(0, 8), 5))).toEqual(new Set([a, b]));
   const changes = await operations.between({ since: AT - 2 * HOUR_MS, until: AT });
   expect(changes.items).toHaveLength(2);
   expect(await stored.createdAt()).toBeTypeOf('number');
+});
+
+test('a message that both stores have rejected is listed once, as the database has it, and in the order of the ids', async () => {
+  const [a, b, c] = [mintEventId(AT, 1), mintEventId(AT + 1, 1), mintEventId(AT + 2, 1)];
+  const rejected = (eventId: string, reason: string) => ({
+    ...rejectedKey('moved', eventId),
+    ...{ schema: SCHEMA, rejectedAt: AT, reason, lastError: 'e', fingerprint: 'f' },
+  });
+  const { stored } = await made(
+    [rejected(b, 'OLD'), rejected(c, 'OLD')],
+    [rejected(a, 'NEW'), rejected(b, 'NEW')],
+  );
+  const { items } = await stored.deadLetters.rejected('moved', 5);
+  expect(items).toMatchObject([
+    { SK: a, reason: 'NEW' },
+    { SK: b, reason: 'NEW' },
+    { SK: c, reason: 'OLD' },
+  ]);
 });
 
 test('a change of a row in the database is refused, before it reads or writes one in the table', async () => {

@@ -128,6 +128,25 @@ test('only the marks that failed are retried', async () => {
   expect(memory.items()).toMatchObject([{ status: 'PUBLISHED' }, { status: 'PUBLISHED' }]);
 });
 
+test.each(['PUBLISHED', 'DISCARDED', 'CANCELLED'])(
+  'an event that is %s before its mark is done: no transaction follows, and no error is logged',
+  async (status) => {
+    const transactions: unknown[] = [];
+    const { rows, mark, set, memory, telemetry } = await readRows(1, ({ transact }) => ({
+      transact: async (...call) => {
+        transactions.push(call);
+        return transact(...call);
+      },
+    }));
+    const [row] = rows as [PendingRow];
+    await set(row, { status });
+    expect(await mark(rows)).toEqual([]);
+    expect(transactions).toEqual([]);
+    expect(telemetry.lines().filter(({ level }) => level === 'error')).toEqual([]);
+    expect(memory.item(row.key)).toMatchObject({ status });
+  },
+);
+
 test('an event that is discarded right before its mark stays DISCARDED', async () => {
   const { rows, mark, memory, fail, clock } = await readRows(1, (table) => ({
     transact: async (actions, token) => {
