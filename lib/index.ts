@@ -10,10 +10,12 @@ export type {
   InboxConsumerProps,
   RetryOptions,
 } from './consumer/inbox-consumer-props.ts';
+export type { ExistingPostgres, PostgresDatabase, RdsPostgres } from './database/postgres-database.ts';
 export { DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './functions/service-function.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
+export type { AuditedPostgres } from './mailroom/audited-postgres.ts';
 export type { BusAcceptOptions } from './mailroom/bus-acceptance.ts';
 export {
   BusForward,
@@ -39,7 +41,6 @@ export type { AlarmTopics } from './monitoring/alarm-plan.ts';
 export type { AlarmThresholds } from './monitoring/thresholds.ts';
 export { OverviewDashboard, type OverviewDashboardProps } from './overview-dashboard.ts';
 export type { PostgresAlarmsOptions } from './postgres/postgres-alarms.ts';
-export type { ExistingPostgres, PostgresDatabase, RdsPostgres } from './postgres/postgres-database.ts';
 export {
   type PostgresConsumerProps,
   type PostgresLoginProps,

@@ -21,7 +21,7 @@ import { createTerminal, type Report, reportOf } from '../terminal/terminal.ts';
 /** The variables that hold the address of the database, in order. */
 const VARIABLES = ['DATABASE_URL', 'MAILROOM_POSTGRES'];
 
-const ROLES = ['producer', 'relay', 'consumer', 'operator'] as const;
+const ROLES = ['producer', 'relay', 'consumer', 'auditor', 'operator'] as const;
 
 interface GrantOptions extends GlobalOptions {
   readonly login: string;

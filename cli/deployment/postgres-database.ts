@@ -1,4 +1,5 @@
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { isUnreachable } from '../../lambdas/runtime/postgres/audited-rows.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/postgres/foreign-objects.ts';
 import { isLoopback, readPostgresUrl, tlsOption } from '../../lambdas/runtime/postgres/postgres-url.ts';
@@ -112,15 +113,12 @@ function explaining<Tx>(database: Database<Tx>, reached: Reached): Database<unkn
   };
 }
 
-const UNREACHABLE =
-  /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ECONNRESET|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|timeout|terminated/i;
-
 /** An error of the database as the command reports it; any other error as it is. */
 function explainedError(error: unknown, { place, login }: Reached): unknown {
   if (error instanceof MailroomError) return error;
   const state = sqlState(error);
   const said = errorMessage(error) || String(Object(error).code);
-  if (state === undefined && UNREACHABLE.test(`${Object(error).code} ${said}`))
+  if (isUnreachable(error))
     return new MailroomError(
       'UNREACHABLE',
       `PostgreSQL at ${place} does not respond (${said}). Check the address. A database in a VPC needs a tunnel: ${TUNNEL} Then use its local address.`,

@@ -139,7 +139,7 @@ CREATE TABLE mailroom.inbox_retention (
 DO $roles$
 DECLARE name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['mailroom_producer', 'mailroom_relay', 'mailroom_consumer', 'mailroom_operator'] LOOP
+  FOREACH name IN ARRAY ARRAY['mailroom_producer', 'mailroom_relay', 'mailroom_consumer', 'mailroom_auditor', 'mailroom_operator'] LOOP
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
       EXECUTE format('CREATE ROLE %I NOLOGIN', name);
     END IF;
@@ -160,14 +160,15 @@ GRANT SELECT, INSERT, DELETE ON mailroom.published, mailroom.dead TO mailroom_re
 GRANT SELECT, DELETE ON mailroom.inbox, mailroom.effect TO mailroom_relay;
 GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_consumer;
 GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
+GRANT SELECT ON mailroom.event, mailroom.pending, mailroom.published, mailroom.dead, mailroom.cancelled, mailroom.inbox, mailroom.effect, mailroom.inbox_retention TO mailroom_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
 CREATE TABLE mailroom.login (
   login name NOT NULL,
-  role text NOT NULL CHECK (role IN ('producer', 'consumer', 'relay', 'operator')),
+  role text NOT NULL CHECK (role IN ('producer', 'consumer', 'relay', 'auditor', 'operator')),
   scope text NOT NULL DEFAULT '',
   PRIMARY KEY (login, role, scope)
 );
-GRANT SELECT ON mailroom.login TO mailroom_producer, mailroom_relay, mailroom_consumer, mailroom_operator;
+GRANT SELECT ON mailroom.login TO mailroom_producer, mailroom_relay, mailroom_consumer, mailroom_auditor, mailroom_operator;
 ALTER TABLE mailroom.event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.pending ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.published ENABLE ROW LEVEL SECURITY;
@@ -186,6 +187,14 @@ CREATE POLICY relay ON mailroom.cancelled TO mailroom_relay USING (EXISTS (SELEC
 CREATE POLICY relay ON mailroom.commit TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
 CREATE POLICY relay ON mailroom.inbox TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
 CREATE POLICY relay ON mailroom.effect TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY auditor ON mailroom.event FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.pending FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.published FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.dead FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.cancelled FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.inbox FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.effect FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.inbox_retention FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
 CREATE POLICY operator ON mailroom.event FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
 CREATE POLICY operator ON mailroom.pending FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
 CREATE POLICY operator ON mailroom.published FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));

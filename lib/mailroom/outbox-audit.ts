@@ -11,6 +11,12 @@ import { DIRECTORY_ROOT } from '../../lambdas/runtime/operations/directory.ts';
 import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
+import {
+  type AuditedPostgres,
+  auditedPostgresProblems,
+  besideDatabase,
+  letRead,
+} from './audited-postgres.ts';
 import { grantDirectory, grantPath } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomTable } from './mailroom-table.ts';
@@ -26,6 +32,13 @@ export interface OutboxAuditOptions {
    * @default 1 hour, or three times `every` plus 5 minutes if that is longer
    */
   readonly since?: Duration;
+  /**
+   * Also reads the PostgreSQL database of the Mailroom's services, as `mailroom audit --database` does: its events and those of the table are
+   * accounted for at every consumer, wherever its inbox is. The function then runs in the VPC of the database.
+   *
+   * @default the table alone; consumers whose inbox is in PostgreSQL are not audited
+   */
+  readonly postgres?: AuditedPostgres;
 }
 
 /** Properties of an {@link OutboxAudit}. */
@@ -82,16 +95,24 @@ export class OutboxAudit extends Construct {
   readonly every: Duration;
   /** The range of each run. */
   readonly since: Duration;
+  /** True if it also reads a PostgreSQL database. */
+  readonly readsPostgres: boolean;
 
   constructor(scope: Construct, id: string, props: OutboxAuditProps) {
     super(scope, id);
     this.every = props.every ?? Duration.minutes(15);
     this.since = props.since ?? defaultSince(this.every);
+    const { postgres } = props;
+    this.readsPostgres = postgres !== undefined;
     refuse(`The audit ${this.node.path}`, [
       ...auditProblems(this.every, this.since),
       ...mailroomFunctionPropsProblems(props.functionProps),
+      ...(postgres ? auditedPostgresProblems(postgres) : []),
     ]);
-    this.function = ownFunction(this, 'Function', 'audit', props, {
+    const place = postgres
+      ? { ...props, functionProps: besideDatabase(this, postgres, props.functionProps) }
+      : props;
+    this.function = ownFunction(this, 'Function', postgres ? 'postgres-audit' : 'audit', place, {
       service: SERVICE,
       description: 'Mailroom audit: accounts for every published event',
       timeout: timeoutUntilNext(this.every),
@@ -103,6 +124,7 @@ export class OutboxAudit extends Construct {
       }),
     });
     this.grantRead(props);
+    if (postgres) letRead(this, this.function, postgres);
     if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.function, this);
     scheduleRuns(this, this.function, {
       description: 'Runs the audit of the Mailroom.',

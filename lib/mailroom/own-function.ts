@@ -12,7 +12,13 @@ import { moduleUrl } from '../functions/module-url.ts';
 import { ServiceFunction, type ServiceFunctionProps } from '../functions/service-function.ts';
 
 /** A function of a Mailroom itself: a folder of `lambdas/`. */
-type OwnFunction = 'relay-stream' | 'relay-sweep' | 'audit' | 'heartbeat' | 'postgres-relay';
+type OwnFunction =
+  | 'relay-stream'
+  | 'relay-sweep'
+  | 'audit'
+  | 'heartbeat'
+  | 'postgres-audit'
+  | 'postgres-relay';
 
 /** The properties of a Mailroom's part that its functions take over. */
 interface OwnFunctionProps {

@@ -128,6 +128,9 @@ export function alarmDescription(
   return [what + needs, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
 }
 
+/** The option of a command that reads rows in PostgreSQL, whose address is not in AWS. */
+export const ON_DATABASE = ' --database "$DATABASE_URL"';
+
 /**
  * A topic with its own policy (to enforce TLS, for example) accepts messages only from the principals it names, and an alarm
  * that may not publish fails silently.

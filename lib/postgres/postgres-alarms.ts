@@ -11,14 +11,12 @@ import {
   type AlarmTopics,
   deliveryAlarm,
   letAlarmsPublish,
+  ON_DATABASE,
 } from '../monitoring/alarm-plan.ts';
 import { COUNT_PERIOD } from '../monitoring/metrics.ts';
 import { stoppedEvents } from '../monitoring/relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from '../monitoring/thresholds.ts';
 import type { PostgresOutboxRelay } from './postgres-outbox-relay.ts';
-
-/** The rows are in PostgreSQL, whose address is not in AWS. */
-const ON_DATABASE = ' --database "$DATABASE_URL"';
 
 /** Alarms on the relay of a {@link PostgresMailroom}. */
 export interface PostgresAlarmsOptions extends Pick<AlarmThresholds, 'oldestPending' | 'sustainedFor'> {

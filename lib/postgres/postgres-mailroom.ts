@@ -7,6 +7,12 @@ import { Construct } from 'constructs';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { refuse, unless } from '../checks/refusal.ts';
+import {
+  connect,
+  databaseProblems,
+  loginProblems,
+  type PostgresDatabase,
+} from '../database/postgres-database.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import { claimService, refuseClaimed } from '../mailroom/claims.ts';
 import {
@@ -23,7 +29,6 @@ import { producerProblems } from '../mailroom/mailroom-props.ts';
 import { inboxIsInPostgres } from '../mailroom/postgres-inboxes.ts';
 import { MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
 import { type PostgresAlarmsOptions, postgresAlarms } from './postgres-alarms.ts';
-import { connect, databaseProblems, loginProblems, type PostgresDatabase } from './postgres-database.ts';
 import { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres-outbox-relay.ts';
 
 /** Properties of a {@link PostgresMailroom}. */

@@ -3,9 +3,6 @@ import {
   InterfaceVpcEndpoint,
   InterfaceVpcEndpointAwsService,
   type IVpc,
-  Peer,
-  Port,
-  SecurityGroup,
   type SubnetSelection,
 } from 'aws-cdk-lib/aws-ec2';
 import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
@@ -15,17 +12,17 @@ import { Construct } from 'constructs';
 import { postgresRelaySettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { between, refuse, unless, wholeDays } from '../checks/refusal.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
-import { acknowledge } from '../functions/acknowledged-warnings.ts';
+import { connect, loginProblems, type PostgresDatabase } from '../database/postgres-database.ts';
+import {
+  areIsolated,
+  databaseClients,
+  databaseSubnets,
+  explainRules,
+  subnetProblems,
+} from '../database/postgres-network.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { publishOn } from '../mailroom/bus-publishers.ts';
 import { ownFunction, scheduleRuns } from '../mailroom/own-function.ts';
-import {
-  connect,
-  loginProblems,
-  type PostgresDatabase,
-  relaySubnets,
-  subnetProblems,
-} from './postgres-database.ts';
 
 /** Options of the relay of a {@link PostgresMailroom}. */
 export interface PostgresRelayOptions {
@@ -88,7 +85,7 @@ export class PostgresOutboxRelay extends Construct {
     const claimLease = props.claimLease ?? Duration.seconds(30);
     const poll = props.poll ?? Duration.millis(500);
     const publishedRetention = props.publishedRetention ?? Duration.days(7);
-    const vpcSubnets = vpc && (props.vpcSubnets ?? relaySubnets(vpc));
+    const vpcSubnets = vpc && (props.vpcSubnets ?? databaseSubnets(vpc));
     const leaseMin = publishTimeout.toMilliseconds() * 2 + 2_000;
     refuse(`The relay ${this.node.path}`, [
       ...loginProblems('relay.user', user),
@@ -100,7 +97,7 @@ export class PostgresOutboxRelay extends Construct {
         `relay.claimLease is ${claimLease.toMilliseconds()} ms, but must be more than ${leaseMin} ms: twice publishTimeout, plus 2 seconds. Raise it.`,
       ),
       ...wholeDays('relay.publishedRetention', publishedRetention),
-      ...(vpc && vpcSubnets ? subnetProblems(vpc, vpcSubnets) : []),
+      ...(vpc && vpcSubnets ? subnetProblems('relay.vpcSubnets', vpc, vpcSubnets) : []),
     ]);
     const config = {
       tableName: name,
@@ -112,7 +109,11 @@ export class PostgresOutboxRelay extends Construct {
       pollMs: poll.toMilliseconds(),
     };
     const sourcesText = () => JSON.stringify(props.sources());
-    const network = vpc && { vpc, vpcSubnets: vpcSubnets ?? {}, securityGroups: [this.securityGroup(vpc)] };
+    const network = vpc && {
+      vpc,
+      vpcSubnets: vpcSubnets ?? {},
+      securityGroups: [databaseClients(this, vpc, 'The Mailroom relay of a PostgreSQL database')],
+    };
     this.function = ownFunction(
       this,
       'Function',
@@ -139,24 +140,13 @@ export class PostgresOutboxRelay extends Construct {
     });
   }
 
-  /** It admits no traffic, and lets out HTTPS; {@link connect} adds the way to the database. */
-  private securityGroup(vpc: IVpc): SecurityGroup {
-    const description = 'The Mailroom relay of a PostgreSQL database';
-    const group = new SecurityGroup(this, 'Network', { vpc, description, allowAllOutbound: false });
-    group.addEgressRule(Peer.anyIpv4(), Port.HTTPS, 'EventBridge and Secrets Manager');
-    explainRules(group);
-    return group;
-  }
-
   private reach(
     vpc: IVpc,
     subnets: SubnetSelection,
     { createEndpoints, database }: PostgresOutboxRelayProps,
   ): void {
     if (!createEndpoints) {
-      const { isolatedSubnets } = vpc;
-      const chosen = new Set(vpc.selectSubnets(subnets).subnetIds);
-      if (isolatedSubnets.some(({ subnetId }) => chosen.has(subnetId)))
+      if (areIsolated(vpc, subnets))
         Annotations.of(this).addWarningV2(
           'cdk-mailroom:relayWithoutRoute',
           `The relay ${this.node.path} runs in isolated subnets, and reaches EventBridge only by an interface endpoint of the VPC. Set relay.createEndpoints, or ` +
@@ -170,10 +160,4 @@ export class PostgresOutboxRelay extends Construct {
     for (const [id, service] of Object.entries(services))
       explainRules(new InterfaceVpcEndpoint(this, id, { vpc, service, subnets }));
   }
-}
-
-/** cdk-nag cannot judge a port or a range of addresses that is known at deployment only. */
-function explainRules(group: Construct): void {
-  const reason = 'It is open to one security group on the port of the database, or to its VPC on port 443.';
-  acknowledge(group, { EC23: reason, EC2RestrictedSSH: reason, EC2RestrictedCommonPorts: reason });
 }

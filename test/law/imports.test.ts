@@ -68,12 +68,14 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/sources': upTo('consume'),
   'lambdas/runtime/postgres': [...upTo('operations'), 'lambdas/runtime/sources'],
   lambdas: upTo('operations'),
+  'lambdas/postgres-audit': ['lambdas', ...upTo('operations'), 'lambdas/runtime/postgres'],
   'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),
   lib: [
     'lib/checks',
     'lib/functions',
+    'lib/database',
     'lib/mailroom',
     'lib/consumer',
     'lib/monitoring',
@@ -83,11 +85,13 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   'lib/checks': [...upTo('relay'), ...CDK],
   'lib/functions': ['lib/checks', ...upTo('events'), ...CDK],
-  'lib/mailroom': ['lib/checks', 'lib/functions', ...upTo('operations'), ...CDK],
+  'lib/database': ['lib/checks', 'lib/functions', ...CDK],
+  'lib/mailroom': ['lib/checks', 'lib/functions', 'lib/database', ...upTo('operations'), ...CDK],
   'lib/consumer': ['lib/checks', 'lib/functions', 'lib/mailroom', ...upTo('operations'), ...CDK],
   'lib/monitoring': ['lib/checks', 'lib/mailroom', 'lib/consumer', ...upTo('operations'), ...CDK],
   'lib/postgres': [
     'lib/checks',
+    'lib/database',
     'lib/functions',
     'lib/mailroom',
     'lib/monitoring',
@@ -252,7 +256,7 @@ describe('the law of the tree', () => {
       /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|@opentelemetry\/api|p-limit|p-map|zod(\/mini)?)$/;
     const ofBridge = /^(amqplib|kafkajs|@nats-io\/[\w-]+)$/;
     const ofPostgres = (entry: string) =>
-      /^lambdas\/(postgres-relay\/|runtime\/postgres|example\/orders\/postgres\/)/.test(entry);
+      /^lambdas\/(postgres-(audit|relay)\/|runtime\/postgres|example\/orders\/postgres\/)/.test(entry);
     for (const entry of entries) {
       const mayBoth = (name: string) =>
         may.test(name) ||

@@ -20,7 +20,6 @@ const ALLOWED: Readonly<Record<string, readonly (readonly [code: string, why: st
     ['line.replace(eventId', DISPLAY],
   ],
   'cli/changes/republish.ts': [['refusal.message.replace(', DISPLAY]],
-  'cli/deployment/postgres-database.ts': [['UNREACHABLE.test(', NO_CODE]],
   'cli/page/client/dead-letters/sources.ts': [['(group.fingerprint ?? ', TYPED]],
   'cli/page/client/frame/controls.tsx': [['line.match(', DISPLAY]],
   'cli/page/server/polling.ts': [['message.replace(', DISPLAY]],
@@ -51,6 +50,7 @@ const ALLOWED: Readonly<Record<string, readonly (readonly [code: string, why: st
   ],
   'lambdas/runtime/observe/redaction.ts': [["line.startsWith('    at ')", DISPLAY]], // a stack
   'lambdas/runtime/operations/sqs-queues.ts': [['/receipt ?handle/i', NO_CODE]],
+  'lambdas/runtime/postgres/audited-rows.ts': [['UNREACHABLE.test(', NO_CODE]],
   'lambdas/runtime/postgres/orm-databases.ts': [['text.matchAll(', TYPED]], // SQL
   'lib/consumer/existing-queue.ts': [['replaceAll(', DISPLAY]],
   // The CDK prints its progress only as lines.

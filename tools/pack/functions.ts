@@ -13,6 +13,7 @@ export const BUILT_FUNCTIONS = [
   'relay-sweep',
   'audit',
   'heartbeat',
+  'postgres-audit',
   'postgres-relay',
 ] as const;
 

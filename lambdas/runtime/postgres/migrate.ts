@@ -88,7 +88,7 @@ export type PostgresGrant = {
       /** The consumers whose inbox it reads and writes. */
       readonly consumers: readonly string[];
     }
-  | { readonly role: 'mailroom_relay' | 'mailroom_operator' }
+  | { readonly role: 'mailroom_relay' | 'mailroom_auditor' | 'mailroom_operator' }
 );
 
 /**
@@ -121,7 +121,7 @@ const REGISTER = `INSERT INTO mailroom.login (login, role, scope) VALUES ($1::te
 
 /** The rows of `mailroom.login` that a grant needs. @throws `BAD_ARGUMENT` */
 function scopesOf(grant: PostgresGrant): (readonly [role: string, scope: string])[] {
-  if (!('service' in grant)) return [[grant.role === 'mailroom_relay' ? 'relay' : 'operator', '']];
+  if (!('service' in grant)) return [[grant.role.slice('mailroom_'.length), '']];
   const consumers = 'consumers' in grant ? grant.consumers : [];
   if ('consumers' in grant && consumers.length === 0)
     throw badGrant(grant, 'consumers is empty; name those whose inbox it has, e.g. ["payments"]');

@@ -3,7 +3,7 @@ const scopes = (role: 'producer' | 'consumer') =>
   `ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = '${role}')`;
 
 /** This login has a role in this database. A role of PostgreSQL belongs to the cluster, a row of `mailroom.login` to the database. */
-const has = (role: 'producer' | 'relay' | 'operator') =>
+const has = (role: 'producer' | 'relay' | 'auditor' | 'operator') =>
   `EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = '${role}')`;
 
 /** The event of a row is of a service of this login. */
@@ -19,6 +19,9 @@ const PRODUCERS = 'TO mailroom_producer, mailroom_consumer';
 /** The tables of which a relay and an operator see every row. What each may do with them is a matter of its grants. */
 const TABLES = ['event', 'pending', 'published', 'dead', 'cancelled', 'commit', 'inbox', 'effect'];
 
+/** The tables that an audit reads, every row of each. */
+export const AUDITED = [...TABLES.filter((table) => table !== 'commit'), 'inbox_retention'];
+
 /** The tables of which an operator sees every row. */
 const OPERATED = [...TABLES, 'operation', 'inbox_retention'];
 
@@ -30,13 +33,14 @@ const OPERATED = [...TABLES, 'operation', 'inbox_retention'];
  */
 export const ROW_ACCESS = `CREATE TABLE mailroom.login (
   login name NOT NULL,
-  role text NOT NULL CHECK (role IN ('producer', 'consumer', 'relay', 'operator')),
+  role text NOT NULL CHECK (role IN ('producer', 'consumer', 'relay', 'auditor', 'operator')),
   scope text NOT NULL DEFAULT '',
   PRIMARY KEY (login, role, scope)
 );
-GRANT SELECT ON mailroom.login TO mailroom_producer, mailroom_relay, mailroom_consumer, mailroom_operator;
+GRANT SELECT ON mailroom.login TO mailroom_producer, mailroom_relay, mailroom_consumer, mailroom_auditor, mailroom_operator;
 ${OPERATED.map((table) => `ALTER TABLE mailroom.${table} ENABLE ROW LEVEL SECURITY;`).join('\n')}
 ${TABLES.map((table) => `CREATE POLICY relay ON mailroom.${table} TO mailroom_relay USING (${has('relay')});`).join('\n')}
+${AUDITED.map((table) => `CREATE POLICY auditor ON mailroom.${table} FOR SELECT TO mailroom_auditor USING (${has('auditor')});`).join('\n')}
 ${OPERATED.map((table) => `CREATE POLICY operator ON mailroom.${table} FOR SELECT TO mailroom_operator USING (${has('operator')});`).join('\n')}
 CREATE POLICY own_insert ON mailroom.event FOR INSERT ${PRODUCERS} WITH CHECK (${OWN_SOURCE});
 CREATE POLICY own_select ON mailroom.event FOR SELECT ${PRODUCERS} USING (${OWN_SOURCE});

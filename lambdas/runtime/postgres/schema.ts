@@ -1,4 +1,4 @@
-import { ROW_ACCESS } from './row-access.ts';
+import { AUDITED, ROW_ACCESS } from './row-access.ts';
 
 /** One step of the schema, in the order of their versions, which begin at 1. A released step is never changed. */
 export interface Migration {
@@ -126,7 +126,7 @@ CREATE TABLE mailroom.inbox_retention (
 DO $roles$
 DECLARE name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['mailroom_producer', 'mailroom_relay', 'mailroom_consumer', 'mailroom_operator'] LOOP
+  FOREACH name IN ARRAY ARRAY['mailroom_producer', 'mailroom_relay', 'mailroom_consumer', 'mailroom_auditor', 'mailroom_operator'] LOOP
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) THEN
       EXECUTE format('CREATE ROLE %I NOLOGIN', name);
     END IF;
@@ -147,6 +147,7 @@ GRANT SELECT, INSERT, DELETE ON mailroom.published, mailroom.dead TO mailroom_re
 GRANT SELECT, DELETE ON mailroom.inbox, mailroom.effect TO mailroom_relay;
 GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_consumer;
 GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
+GRANT SELECT ON ${AUDITED.map((table) => `mailroom.${table}`).join(', ')} TO mailroom_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
 ${ROW_ACCESS}`,
   },

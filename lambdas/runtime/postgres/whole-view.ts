@@ -3,7 +3,7 @@ import type { Sql } from './sql.ts';
 import { readOneRow } from './sql-rows.ts';
 
 /** The roles whose policies show every row of the queue, if the login has a row in `mailroom.login`, too. */
-export type WholeRole = 'relay' | 'operator';
+export type WholeRole = 'relay' | 'auditor' | 'operator';
 
 /**
  * True if row-level security hides no row of the queue from this login. Without it, a login that is a member of the role, but that was granted
@@ -28,14 +28,23 @@ export function refuseBlind(isWhole: boolean, role: WholeRole): void {
   );
 }
 
-/** Returns an {@link Sql} whose first query finds out whether the login sees every row. Its queries throw `ACCESS_DENIED` if it does not. */
-export function wholeView(sql: Sql): Sql {
+/**
+ * Returns an {@link Sql} whose first query finds out whether the login sees every row. Its queries throw `ACCESS_DENIED` if it does not.
+ *
+ * @param role - the role that the error names
+ */
+export function wholeView(sql: Sql, role: WholeRole = 'operator'): Sql {
   let checked: Promise<void> | undefined;
   const check = async () => {
-    const { whole } = await readOneRow(sql, `SELECT ${seesAll('operator', 'relay')}::text AS whole`, [], {
-      whole: 'boolean',
-    });
-    refuseBlind(whole, 'operator');
+    const { whole } = await readOneRow(
+      sql,
+      `SELECT ${seesAll('operator', 'relay', 'auditor')}::text AS whole`,
+      [],
+      {
+        whole: 'boolean',
+      },
+    );
+    refuseBlind(whole, role);
   };
   return {
     adapter: sql.adapter,

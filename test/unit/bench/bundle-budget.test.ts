@@ -31,6 +31,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'orders-status': 445_000,
   payments: 541_000,
   'postgres-api': 470_000,
+  'postgres-audit': 612_000,
   'postgres-relay': 376_000,
   'postgres-status': 478_000,
   'shop-accept': 330_000,

@@ -1,5 +1,5 @@
 import { Stack, Token } from 'aws-cdk-lib';
-import { type IConnectable, type IVpc, Port, type SubnetSelection } from 'aws-cdk-lib/aws-ec2';
+import { type IConnectable, type IVpc, Port } from 'aws-cdk-lib/aws-ec2';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { IDatabaseCluster, IDatabaseInstance, IDatabaseProxy } from 'aws-cdk-lib/aws-rds';
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
@@ -18,7 +18,7 @@ export interface RdsPostgres {
    * @default functions connect to the server
    */
   readonly proxy?: IDatabaseProxy & IConnectable;
-  /** The VPC of the server, in which the relay runs. */
+  /** The VPC of the server, in which the relay and the audit run. */
   readonly vpc: IVpc;
   /** The name of the database. */
   readonly databaseName: string;
@@ -34,7 +34,7 @@ export interface ExistingPostgres {
   readonly host?: string;
   /** @default 5432 */
   readonly port?: number;
-  /** The VPC in which the relay runs. @default no VPC: the database is reached over the internet */
+  /** The VPC in which the relay and the audit run. @default no VPC: the database is reached over the internet */
   readonly vpc?: IVpc;
   /** The database itself, or anything with its security groups, which admit the functions. @default you open its port to them yourself */
   readonly access?: IConnectable;
@@ -158,24 +158,4 @@ function hostOf({ secret, host, port = PORT }: ExistingPostgres): {
 function grantLogin({ server, proxy }: RdsPostgres, client: LambdaFunction, user: string): void {
   const endpoint = proxy ?? server;
   checkGrant(client, endpoint.grantConnect(client, user), endpoint);
-}
-
-/** Chooses the subnets of the relay: with a way to the internet if there are such, never public. */
-export function relaySubnets(vpc: IVpc): SubnetSelection {
-  return { subnets: vpc.privateSubnets.length > 0 ? vpc.privateSubnets : vpc.isolatedSubnets };
-}
-
-/** Validates the subnets of the relay. */
-export function subnetProblems(vpc: IVpc, selection: SubnetSelection): string[] {
-  const { hasPublic, subnetIds } = vpc.selectSubnets(selection);
-  return [
-    ...unless(
-      !hasPublic,
-      'relay.vpcSubnets contains a public subnet, in which a Lambda function has no route to EventBridge. Choose private subnets.',
-    ),
-    ...unless(
-      subnetIds.length > 0,
-      'database.vpc has no private subnet for the relay. Add one, or set relay.vpcSubnets.',
-    ),
-  ];
 }
