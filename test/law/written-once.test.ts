@@ -27,6 +27,14 @@ describe('each of these facts is written once', () => {
     expect(outside('lambdas/runtime/base/aws-errors.ts', names)).toEqual([]);
   });
 
+  test('the words of a verdict, for the command and the console', () => {
+    const labels =
+      /'(would (run|fail|publish|be swept)|may be unsent|too old|not rejectable|effects to check)'/;
+    expect(outside('cli/reports/dead-letters/verdict-words.ts', labels)).toEqual([]);
+    const counts = /nothing visible is broken|no problem found|'(problem|warning)'\)/i;
+    expect(outside('cli/reports/findings/finding-counts.ts', counts)).toEqual([]);
+  });
+
   test('waits and graces, in base/patience.ts', () => {
     const constants = /const \w*(GRACE|BEHIND|STUCK|BORN_LEASE|MISSING_AFTER|UNCLAIMED)\w* = .*\d/;
     const found = outside('lambdas/runtime/base/patience.ts', constants);

@@ -5,11 +5,12 @@ import { placeText } from '../../deployment/place.ts';
 import { choiceWords } from '../../reports/dead-letters/choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from '../../reports/dead-letters/dead-letter-text.ts';
 import { unsentText } from '../../reports/dead-letters/redrive-plan.ts';
+import { plannedDiscardWords } from '../../reports/dead-letters/verdict-words.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { many } from '../../terminal/output.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
-import { stays } from './discard-one.ts';
+import { type DiscardOutcome, stays } from './discard-one.ts';
 import {
   type DiscardFlags,
   type DiscardPlan,
@@ -45,6 +46,13 @@ export function discardJson(
   };
 }
 
+/** The verbs of a plan. */
+const ACTIONS: Readonly<Partial<Record<DiscardOutcome, string>>> = {
+  discard: 'discard',
+  'discard-replacement': 'discard',
+  reject: 'reject',
+};
+
 /** A discard as text: the dead letters, and the command that discards them or how many were discarded. */
 export function discardText(
   deployment: Pick<Deployment, 'clock' | 'commandLine'>,
@@ -60,7 +68,7 @@ export function discardText(
     const refused = stays(outcome) ? message : undefined;
     const replaced = outcome === 'discard-replacement' ? unsentText(deadLetter) : refused;
     const refusal = replaced === undefined ? undefined : { message: replaced };
-    const label = outcome === 'discard-replacement' ? 'discard' : outcome;
+    const label = ACTIONS[outcome] ?? plannedDiscardWords(outcome, source.name).label;
     return { deadLetter, label, refusal };
   });
   const words = choiceWords(choice);
@@ -97,7 +105,7 @@ export function discardText(
       ? [prose(CHECK_DELETED)]
       : []),
     ...(applied
-      ? [`${doneText(steps)}.`]
+      ? [doneText(steps, source.name)]
       : [
           `Nothing was changed. To ${options.reject ? 'reject' : 'discard'} them${isUnchecked ? `, add ${checkedWord(effects)} once you know` : ''}:`,
           `  ${deployment.commandLine(shell`dlq discard ${which}`)}`,
@@ -113,25 +121,28 @@ const CHECK_DELETED =
   'The inbox rows of rejected messages were deleted by hand, and with them the record of their side effects: any may have happened. ' +
   'Find out from the logs and the providers; only --effects-checked discards these messages.';
 
-/** The outcomes that a finished discard counts. */
-const DONE = [
-  ['discarded', 'discarded'],
-  ['rejected', 'rejected'],
-  ['handled', 'deleted as already handled'],
-  ['busy', 'left: a worker holds them'],
-  ['unsent', 'left: replaced meanwhile by an event that was not received'],
-  ['unreadable', 'left: unreadable'],
-  ['effects-unchecked', 'left: their side effects have happened, or may have'],
-  ['row-deleted', 'left: their rows were deleted by hand'],
-  ['not-rejectable', 'left: they cannot be rejected'],
-  ['failed', 'left: failed'],
-  ['untried', 'left: stopped before'],
-] as const;
+/** The outcomes of a finished discard, in the order in which it counts them. */
+const ENDED: readonly DiscardOutcome[] = ['discarded', 'rejected', 'handled'];
+const LEFT: readonly DiscardOutcome[] = [
+  'busy',
+  'unsent',
+  'unreadable',
+  'effects-unchecked',
+  'row-deleted',
+  'not-rejectable',
+  'failed',
+  'untried',
+];
 
-function doneText(steps: readonly DiscardStep[]): string {
-  const counts = DONE.map(([of, words]) => ({
-    words,
-    count: steps.filter(({ outcome }) => outcome === of).length,
-  }));
-  return counts.flatMap(({ count, words }) => (count === 0 ? [] : [`${count} ${words}`])).join(', ');
+function doneText(steps: readonly DiscardStep[], source: string): string {
+  const counted = (outcomes: readonly DiscardOutcome[]) =>
+    outcomes.flatMap((outcome) => {
+      const count = steps.filter((step) => step.outcome === outcome).length;
+      return count === 0 ? [] : [`${count} ${plannedDiscardWords(outcome, source).label}`];
+    });
+  const [ended, left] = [counted(ENDED), counted(LEFT)];
+  return [
+    ended.length === 0 ? 'Nothing was discarded.' : `${ended.join(', ')}.`,
+    ...(left.length === 0 ? [] : [`Left: ${left.join(', ')}.`]),
+  ].join(' ');
 }

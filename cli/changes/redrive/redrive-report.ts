@@ -157,7 +157,7 @@ function plannedText(
   ];
   return [
     `${source.name}: ${judged.length} of ${many(total, 'dead letter')}`,
-    judgedText(judged, deployment.clock.now(), isGrouped(judged.length, options)),
+    judgedText(source, judged, deployment.clock.now(), isGrouped(judged.length, options)),
     ...remediesText(deployment, source, judged, received.deadLetters),
     ...orderText(judged.filter(({ verdict }) => verdict === 'runs')).map((text) => prose(text)),
     ...(todo.length === 0

@@ -1,6 +1,7 @@
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeText } from '../../deployment/place.ts';
+import { verdictWords } from '../../reports/dead-letters/verdict-words.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { clipped, table } from '../../terminal/output.ts';
 import { prose } from '../../terminal/prose.ts';
@@ -122,7 +123,8 @@ export function resendText(deployment: Lines, report: ResendResult, options: Res
   const { place, source, deadLetter, eventId, changes, judged } = report.plan;
   const { verdict, code, message } = judged;
   const why = [code, message].filter((part) => part !== undefined).join(': ');
-  const said = verdict === 'runs' ? 'would run' : `${verdict}${why === '' ? '' : `: ${clipped(why)}`}`;
+  const { label } = verdictWords(verdict, source.name);
+  const said = `${label}${why === '' ? '' : `: ${clipped(why)}`}`;
   return [
     prose(placeText(place)),
     `${clipped(deadLetter.type ?? 'Event')} ${eventId} at ${source.consumer.name}`,

@@ -142,7 +142,9 @@ export function listText(
     const lines = deadLetters.map((deadLetter) => ({ deadLetter }));
     return [
       `${source.name}: ${total}${more}`,
-      judged === undefined ? deadLettersText(lines, now, { grouped }) : judgedText(judged, now, grouped),
+      judged === undefined
+        ? deadLettersText(lines, now, { grouped })
+        : judgedText(source, judged, now, grouped),
       ...(judged === undefined ? [] : remediesText(deployment, source, judged, deadLetters)),
       ...planHint(deployment, source, judged),
     ].join('\n');

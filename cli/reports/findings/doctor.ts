@@ -11,9 +11,10 @@ import { time } from '../../terminal/times.ts';
 import { type DoctorDeps, type Examination, examine } from '../checks/checks.ts';
 import { iamSimulator } from '../checks/iam-simulator.ts';
 import { pausesOf } from '../checks/pauses.ts';
+import { NO_PROBLEM } from './finding-counts.ts';
 import {
   type CommandLines,
-  findingCounts,
+  countTexts,
   findingLines,
   notCheckedFindings,
   problemFindings,
@@ -79,7 +80,7 @@ export function doctorJson(report: DoctorReport, lines: CommandLines) {
 export function doctorText(report: DoctorReport, lines: CommandLines): string {
   const { skipped, checks, stack, region, at } = report;
   const findings = [...problemFindings(report.problems, lines), ...notCheckedFindings(report)];
-  const [first = paint.green('no problem found'), ...others] = findingCounts(findings, report);
+  const [first = paint.green(NO_PROBLEM), ...others] = countTexts(findings, report);
   const verdict = [`${first} in ${many(checks, 'check')}`, ...others].join(', ');
   return [
     prose(`${paint.bold(verdict)}  ${stack}, ${region}, ${time(at)}`),

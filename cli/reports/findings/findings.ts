@@ -1,4 +1,4 @@
-import { clipped, many } from '../../terminal/output.ts';
+import { clipped } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
@@ -6,13 +6,13 @@ import { time } from '../../terminal/times.ts';
 import type { Checked, PartProblem } from '../checks/check.ts';
 import { isStop, whoChanged } from '../checks/problem-kinds.ts';
 import type { Acknowledgement } from './acknowledgements.ts';
+import { type FindingState, findingCounts, problemState } from './finding-counts.ts';
 
 /** A finding of `status` or `doctor`. */
 export interface Finding {
   /** As {@link findingId} makes it. @default none: it cannot be acknowledged */
   readonly id?: string;
-  /** `broken`: action is required. `look`: a consumer may be in trouble, or something was not checked. */
-  readonly state: 'broken' | 'look';
+  readonly state: FindingState;
   /** Its kind: a kind of problem, or e.g. `dead-letters`. */
   readonly code: string;
   /** The part that it is about: as in {@link PartProblem}, a dead-letter source or `outbox`; `null` for checks that were not made. */
@@ -49,15 +49,10 @@ export interface CommandLines {
   readonly acks?: readonly Acknowledgement[];
 }
 
-/** True for a finding that is not acknowledged. */
-export function isOpen({ acknowledged }: Finding): boolean {
-  return acknowledged === undefined;
-}
-
-/** The problems that checks found, as findings. A pause is intended, so it is only a warning. */
+/** The problems that checks found, as findings. */
 export function problemFindings(problems: readonly PartProblem[], lines: CommandLines): Finding[] {
   return problems.map((problem) => ({
-    state: problem.problem === 'paused' ? 'look' : 'broken',
+    state: problemState(problem.problem),
     code: problem.problem,
     part: problem.part,
     resource: problem.resource,
@@ -104,17 +99,11 @@ export function fixLine([program = '', ...words]: readonly string[], lines: Comm
   return `${program} ${shell`${words}`}`;
 }
 
-/** The open findings, counted: `3 problems`, `1 warning`, `2 parts not checked`. Empty if all is well. */
-export function findingCounts(findings: readonly Finding[], { notChecked }: Checked): string[] {
-  const open = findings.filter(isOpen);
-  const problems = open.filter(({ state }) => state === 'broken').length;
-  const warnings = open.length - problems - notChecked.length;
-  const parts = new Set(notChecked.flatMap((check) => check.parts)).size;
-  return [
-    ...(problems > 0 ? [paint.red(many(problems, 'problem'))] : []),
-    ...(warnings > 0 ? [paint.yellow(many(warnings, 'warning'))] : []),
-    ...(parts > 0 ? [paint.yellow(`${many(parts, 'part')} not checked`)] : []),
-  ];
+/** The open findings, counted, in colors. */
+export function countTexts(findings: readonly Finding[], checked: Pick<Checked, 'notChecked'>): string[] {
+  return findingCounts(findings, checked).map(({ is, text }) =>
+    is === 'broken' ? paint.red(text) : paint.yellow(text),
+  );
 }
 
 /** The findings as text, each with the commands to run below it. Adjacent problems with one repair are listed above it. */

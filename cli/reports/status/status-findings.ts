@@ -5,11 +5,11 @@ import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { PartProblem } from '../checks/check.ts';
 import { ackOf } from '../findings/acknowledgements.ts';
+import { isOpen } from '../findings/finding-counts.ts';
 import {
   type CommandLines,
   type Finding,
   findingId,
-  isOpen,
   notCheckedFindings,
   problemFindings,
 } from '../findings/findings.ts';

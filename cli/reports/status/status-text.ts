@@ -4,12 +4,12 @@ import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
+import { isOpen, NOTHING_BROKEN } from '../findings/finding-counts.ts';
 import {
   type CommandLines,
+  countTexts,
   type Finding,
-  findingCounts,
   findingLines,
-  isOpen,
   problemsJson,
 } from '../findings/findings.ts';
 import { heartbeatText } from './heartbeat-status.ts';
@@ -20,8 +20,8 @@ import type { StatusReport } from './status-report.ts';
 export function statusText(report: StatusReport, lines: CommandLines): string {
   const { stack, region, at, wiring, heartbeat } = report;
   const findings = statusFindings(report, lines);
-  const counts = findingCounts(findings, wiring);
-  const verdict = counts.length === 0 ? paint.green('nothing visible is broken') : counts.join(', ');
+  const counts = countTexts(findings, wiring);
+  const verdict = counts.length === 0 ? paint.green(NOTHING_BROKEN) : counts.join(', ');
   const known = findings.length - findings.filter(isOpen).length;
   const knownText = known === 0 ? '' : `, ${known} acknowledged`;
   const head = prose(`${paint.bold(verdict)}${knownText}  ${stack}, ${region}, ${time(at)}`);

@@ -97,7 +97,7 @@ describe('a resend', () => {
     expect(plan).toContain(`--data ${right} --apply --reason '…'`);
     expect(await run('--data', right)).not.toContain('-1 5');
     expect(await run('--data', wrong)).toContain(
-      'verdict: fails: INVALID_PAYLOAD: The payload of ThingHappened',
+      'verdict: would fail: INVALID_PAYLOAD: The payload of ThingHappened',
     );
     const applied = await run('--data', right, ...APPLY);
     expect(applied).toContain(`To plan its removal: npx cdk-mailroom dlq discard ${source} ${rig.letterId}`);

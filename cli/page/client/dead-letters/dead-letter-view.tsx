@@ -8,7 +8,7 @@ import { ReadingBar, useReading } from '../frame/reading.tsx';
 import { State } from '../frame/state.tsx';
 import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
 import { Fact } from '../frame/table.tsx';
-import { verdictWords } from '../plans/verdicts.ts';
+import { shownVerdict } from '../plans/verdicts.ts';
 import { EditAndSend } from './edit-and-send.tsx';
 import { type ReadDeadLetter, useReadSources } from './sources.ts';
 
@@ -114,7 +114,7 @@ function Facts({
       {status !== undefined && <Fact title="Inbox row">{status ?? 'none'}</Fact>}
       {verdict && (
         <Fact title="Deployed code">
-          <State is={verdictWords(verdict, source).is}>{verdictWords(verdict, source).label}</State>
+          <State is={shownVerdict(verdict, source).is}>{shownVerdict(verdict, source).label}</State>
           {refusal !== '' && (
             <p>
               <Stored text={refusal} />

@@ -10,7 +10,7 @@ import { Notice, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 import { PlanDialog } from '../plans/plan-dialog.tsx';
-import { verdictWords } from '../plans/verdicts.ts';
+import { shownVerdict } from '../plans/verdicts.ts';
 import { DeadLetterView, PlanButtons } from './dead-letter-view.tsx';
 import { SourcePanel, UNKNOWN_CAUSE } from './source-panel.tsx';
 import { choiceOf, type ReadDeadLetter, useReadSources } from './sources.ts';
@@ -189,7 +189,7 @@ function columnsOf(source: string): readonly Column<ReadDeadLetter>[] {
       cell: ({ verdict, ...error }) =>
         verdict ? (
           <span class="verdicts">
-            <State is={verdictWords(verdict, source).is}>{verdictWords(verdict, source).label}</State>
+            <State is={shownVerdict(verdict, source).is}>{shownVerdict(verdict, source).label}</State>
             {errorText(error) !== '' && <Stored text={errorText(error)} clip={160} />}
           </span>
         ) : (

@@ -10,7 +10,7 @@ import { routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
 import { ShortId, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { verdictWords } from '../plans/verdicts.ts';
+import { shownVerdict } from '../plans/verdicts.ts';
 import {
   type CauseGroup,
   choiceOf,
@@ -207,7 +207,7 @@ function Verdicts({ source, verdicts, waitsFor }: VerdictsProps) {
   return (
     <span class="verdicts">
       {[...verdicts].map(([verdict, number]) => {
-        const { is, label } = verdictWords(verdict, source);
+        const { is, label } = shownVerdict(verdict, source);
         return (
           <State key={verdict} is={is}>
             {verdicts.size === 1 ? label : `${count(number)} ${label}`}

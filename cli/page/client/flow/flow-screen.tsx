@@ -1,10 +1,11 @@
 import { useId, useState } from 'preact/hooks';
+import { isOpen } from '../../../reports/findings/finding-counts.ts';
 import { escaped } from '../../../terminal/escaped.ts';
 import { duration } from '../../../terminal/times.ts';
 import type { Flow, FlowEvent } from '../../server/protocol.ts';
 import { Ago, At } from '../frame/clocks.tsx';
 import { Finding } from '../frame/finding.tsx';
-import { isOpen, stateOf } from '../frame/format.ts';
+import { stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { routeTo } from '../frame/route.ts';
 import { Icon, Notice, State } from '../frame/state.tsx';

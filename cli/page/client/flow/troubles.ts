@@ -1,5 +1,6 @@
+import { isOpen, problemState } from '../../../reports/findings/finding-counts.ts';
 import type { StatusDocument } from '../../server/protocol.ts';
-import { count, isOpen, many, type StateName, WORST_FIRST } from '../frame/format.ts';
+import { count, many, type StateName, WORST_FIRST } from '../frame/format.ts';
 import { routeTo } from '../frame/route.ts';
 
 /** A trouble of a part of the flow, in a few words at the place where it is. The findings have the sentences. */
@@ -57,7 +58,7 @@ export function troublesOf(status: StatusDocument): PartTrouble[] {
     ...wiring.problems.map(
       ({ part, problem, resource }): PartTrouble => ({
         part,
-        is: isKnown(problem, part, resource) ? 'idle' : problem === 'paused' ? 'look' : 'broken',
+        is: isKnown(problem, part, resource) ? 'idle' : problemState(problem),
         text: PROBLEMS[problem] ?? 'Settings',
         stops: BEFORE.has(problem) ? 'before' : 'at',
       }),

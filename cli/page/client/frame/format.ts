@@ -1,5 +1,6 @@
 import { isTime } from '../../../../lambdas/runtime/base/clock.ts';
 import { HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
+import { findingCounts, NOTHING_BROKEN } from '../../../reports/findings/finding-counts.ts';
 import { duration } from '../../../terminal/times.ts';
 import type { StatusDocument } from '../../server/protocol.ts';
 
@@ -90,25 +91,21 @@ export interface Headline {
   readonly text: string;
 }
 
-/** True for a finding that no operator has acknowledged. */
-export function isOpen({ acknowledged }: Pick<StatusDocument['findings'][number], 'acknowledged'>): boolean {
-  return acknowledged === undefined;
-}
-
 /** The verdict of a status in a few words: acknowledged findings do not count. @param status - `null` before the first reading */
 export function headlineOf(
   status: {
-    readonly state: StatusDocument['state'];
     readonly findings: readonly Pick<StatusDocument['findings'][number], 'state' | 'acknowledged'>[];
+    readonly wiring: Pick<StatusDocument['wiring'], 'notChecked'>;
   } | null,
 ): Headline {
   if (status === null) return { is: 'idle', text: 'Reading' };
-  const { state, findings } = status;
-  const open = findings.filter(isOpen);
-  const broken = open.filter((finding) => finding.state === 'broken').length;
-  if (state === 'broken') return { is: 'broken', text: many(broken, 'problem') };
-  if (state === 'look') return { is: 'look', text: many(open.length - broken, 'warning') };
-  return { is: 'ok', text: 'Nothing visible is broken' };
+  const [worst] = findingCounts(status.findings, status.wiring);
+  return worst ?? { is: 'ok', text: capitalized(NOTHING_BROKEN) };
+}
+
+/** The words of the command at the beginning of a line. */
+export function capitalized(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 /**

@@ -8,7 +8,7 @@ import { focusMain, hasFocus } from '../frame/route.ts';
 import { Icon, Notes, Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { nextOf, outcomeCounts, outcomeWords, type RunResult, resultsOf, sourceOf } from './runs.ts';
+import { nextOf, outcomeCounts, type RunResult, resultsOf, shownOutcome, sourceOf } from './runs.ts';
 
 /** The runs that are shown until they are dismissed: those that this tab started or saw going on. The operations log has the others. */
 const followed = new Set<string>();
@@ -173,7 +173,7 @@ function Results({ run: { document, error, notes } }: RunProps) {
         <>
           <ul class="outcomes">
             {outcomeCounts(results).map(([outcome, number]) => {
-              const { is, label, todo } = outcomeWords(outcome, sourceOf(document));
+              const { is, label, todo } = shownOutcome(outcome, sourceOf(document));
               return (
                 <li key={outcome}>
                   <State is={is}>
@@ -221,7 +221,7 @@ function columnsOf(source: string): readonly Column<RunResult>[] {
     {
       title: 'Outcome',
       cell: ({ outcome }) => {
-        const { is, label } = outcomeWords(outcome, source);
+        const { is, label } = shownOutcome(outcome, source);
         return <State is={is}>{label}</State>;
       },
     },

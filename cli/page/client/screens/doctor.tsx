@@ -1,7 +1,8 @@
+import { findingCounts, NO_PROBLEM, problemState } from '../../../reports/findings/finding-counts.ts';
 import type { ReadingDocuments } from '../../server/readings.ts';
 import { Button } from '../frame/controls.tsx';
 import { Finding } from '../frame/finding.tsx';
-import { many } from '../frame/format.ts';
+import { capitalized, many } from '../frame/format.ts';
 import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
 import { State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
@@ -31,24 +32,30 @@ export function DoctorScreen() {
 }
 
 function Result({ document }: { readonly document: ReadingDocuments['doctor'] }) {
-  const { ok, checks, problems, notChecked, skipped } = document;
-  const inChecks = `in ${many(checks, 'check')}`;
-  const [is, found] =
-    problems.length > 0
-      ? (['broken', `${many(problems.length, 'problem')} ${inChecks}`] as const)
-      : ok
-        ? (['ok', `No problem ${inChecks}: each resource that was checked matches its declaration`] as const)
-        : (['look', `No problem ${inChecks}, but not everything was checked`] as const);
+  const { checks, problems, notChecked, skipped } = document;
+  const [first = { is: 'ok', text: capitalized(NO_PROBLEM) } as const, ...others] = findingCounts(
+    [
+      ...problems.map(({ problem }) => ({ state: problemState(problem) })),
+      ...notChecked.map(() => ({ state: 'look' as const })),
+    ],
+    document,
+  );
+  const found = [`${first.text} in ${many(checks, 'check')}`, ...others.map(({ text }) => text)].join(', ');
   return (
     <section class="findings" aria-labelledby="checks-title">
       <h2 id="checks-title">
-        <State is={is}>{found}</State>
+        <State is={first.is}>{found}</State>
       </h2>
       {problems.length + notChecked.length > 0 && (
         <div class="panel">
           <ul class="lines">
             {problems.map(({ part, problem, text, commands }) => (
-              <Finding key={`${part} ${problem} ${text}`} is="broken" text={text} commands={commands} />
+              <Finding
+                key={`${part} ${problem} ${text}`}
+                is={problemState(problem)}
+                text={text}
+                commands={commands}
+              />
             ))}
             {notChecked.map(({ needs, parts }) => (
               <Finding

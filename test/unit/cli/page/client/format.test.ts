@@ -43,25 +43,20 @@ test('a permanent deletion is urgent in three days, and broken in one', () => {
   expect(urgencyOf(-1, 0)).toBe('broken');
 });
 
-test.each([
-  ['ok', [], 'ok', 'Nothing visible is broken'],
-  ['look', ['look', 'look'], 'look', '2 warnings'],
-  ['broken', ['broken', 'look'], 'broken', '1 problem'],
-] as const)('the verdict of a status that is %s with %j', (state, findings, is, text) => {
-  const found = findings.map((one) => ({ state: one }));
-  expect(headlineOf({ state, findings: found })).toEqual({ is, text });
-  expect(headlineOf(null)).toEqual({ is: 'idle', text: 'Reading' });
-});
-
-test('the verdict does not count findings that are acknowledged', () => {
+test('the headline is the worst count of open findings, in the words of the command', () => {
   const acknowledged = { by: 'ada', until: 1, reason: 'known' };
   const known = { state: 'broken', acknowledged } as const;
-  const open = { state: 'look' } as const;
-  expect(headlineOf({ state: 'look', findings: [open, known] })).toEqual({
-    is: 'look',
-    text: '1 warning',
-  });
-  expect(headlineOf({ state: 'ok', findings: [known] })).toMatchObject({ is: 'ok' });
+  const [broken, look] = [{ state: 'broken' }, { state: 'look' }] as const;
+  const headline = (
+    findings: readonly (typeof known | typeof broken | typeof look)[],
+    parts: string[] = [],
+  ) => headlineOf({ findings, wiring: { notChecked: parts.length > 0 ? [{ needs: ['iam'], parts }] : [] } });
+  expect(headlineOf(null).is).toBe('idle');
+  expect(headline([known])).toEqual({ is: 'ok', text: 'Nothing visible is broken' });
+  expect(headline([look, look, known])).toEqual({ is: 'look', text: '2 warnings' });
+  expect(headline([broken, look])).toEqual({ is: 'broken', text: '1 problem' });
+  // A check that was not made is no warning.
+  expect(headline([look], ['sweep', 'bus'])).toEqual({ is: 'look', text: '2 parts not checked' });
 });
 
 test.each([

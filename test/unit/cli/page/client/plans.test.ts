@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outcomeWords } from '../../../../../cli/page/client/plans/runs.ts';
+import { shownOutcome } from '../../../../../cli/page/client/plans/runs.ts';
 import { commandOf, missingFrom } from '../../../../../cli/page/client/plans/use-plan.ts';
 import { hasUnchecked, planGroups } from '../../../../../cli/page/client/plans/verdicts.ts';
 import type { PlanDocument } from '../../../../../cli/page/server/protocol.ts';
@@ -42,8 +42,8 @@ describe('a plan by verdict', () => {
     const words = (source: string) => [
       planGroups(planOf('redrive', { source, deadLetters: [letter('a', { verdict: 'runs' })] }))[0]?.label,
       planGroups(planOf('discard', { source, deadLetters: [letter('a', { outcome: 'discard' })] }))[0]?.todo,
-      outcomeWords('processed', source).label,
-      outcomeWords('discarded', source).todo,
+      shownOutcome('processed', source).label,
+      shownOutcome('discarded', source).todo,
     ];
     const absorbed = 'Never runs again. A later delivery is absorbed.';
     expect(words('dead')).toEqual(['would publish', 'Never published.', 'published', 'Never published.']);
@@ -72,7 +72,7 @@ describe('a plan by verdict', () => {
       ['effects to check', []],
     ]);
     // The words of a discard, not those of a redrive, which has no box to tick.
-    expect(groups[0]?.todo).toContain('tick the box');
+    expect(groups[0]?.todo).toContain('confirm that they are checked');
   });
 
   test('of a discard has side effects to check while dead letters stay for them', () => {
