@@ -1,56 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bookInvocation, bookSend, deliver } from '../../../bench/alternatives/queue-delivery.ts';
-import {
-  DOMAIN,
-  envelope,
-  handledWrite,
-  handlerFaults,
-  isRetried,
-  orderRow,
-  payload,
-  retriedOrders,
-  type Workload,
-} from '../../../bench/alternatives/workload.ts';
+import { DOMAIN } from '../../../bench/alternatives/workload.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { itemBytes } from '../../../lambdas/runtime/store/item-size.ts';
-
-const WORKLOAD: Workload = { events: 1_000, payloadBytes: 200, consumers: 1, retries: 10, batchSize: 100 };
-
-describe('the workload', () => {
-  it.each([200, 1_024, 4_096])('has payloads of exactly %d bytes', (bytes) => {
-    expect(Buffer.byteLength(JSON.stringify(payload(123, bytes)))).toBe(bytes);
-  });
-
-  it('has rows of one write unit', () => {
-    const { Key, ExpressionAttributeValues } = handledWrite('consumer-1', 'order-00000001');
-    expect(itemBytes(orderRow(99_999_999))).toBeLessThan(1_024);
-    expect(itemBytes({ ...Key, ...ExpressionAttributeValues })).toBeLessThan(1_000);
-  });
-
-  it('has a different event id for every event', () => {
-    const ids = Array.from({ length: 1_000 }, (_, index) => envelope(index, 200).eventId);
-    expect(new Set(ids).size).toBe(1_000);
-    expect(ids.every(isEventId)).toBe(true);
-  });
-
-  it('spreads the events that fail once over all of them', () => {
-    const retried = Array.from({ length: 1_000 }, (_, index) => index).filter((index) =>
-      isRetried(WORKLOAD, index),
-    );
-    expect(retried).toEqual([99, 199, 299, 399, 499, 599, 699, 799, 899, 999]);
-  });
-
-  it('lets each of them fail once for each consumer', () => {
-    const mayFail = handlerFaults(WORKLOAD);
-    const [order = ''] = retriedOrders(WORKLOAD);
-    for (const consumer of ['a', 'b']) {
-      expect(() => mayFail(consumer, order)).toThrow(`${consumer} fails once at ${order}`);
-      mayFail(consumer, order);
-    }
-    mayFail('a', 'order-00000000');
-  });
-});
 
 describe('the queue', () => {
   const booked = (aws: ReturnType<typeof createMeteredAws>) =>

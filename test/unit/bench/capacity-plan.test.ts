@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { jumpingClock } from '../../../bench/alternatives/workload.ts';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
-import { fullness } from '../../../bench/capacity/limits.ts';
 import {
   demandOf,
   outboxUnits,
@@ -46,11 +45,6 @@ test.each([200, 1_024, 4_096])(
   },
 );
 
-test('on the key of a minute and shard are the put and the mark; the rest is spread', () => {
-  expect(outboxUnits(demandOf(200, 3))).toBe(3);
-  expect(spreadUnits(demandOf(200, 3))).toBe(2 + 3 * 5);
-});
-
 test('the row of a plan is about as large as one that the outbox writes', async () => {
   const { outbox, happened } = rig();
   const [entry] = await outbox.entries([happened(1)]);
@@ -87,18 +81,6 @@ describe('what falls on a partition', () => {
     const units = outboxUnits(demand) + spreadUnits(demand);
     expect(highestRate(placement) * units).toBeGreaterThan(PARTITION.writeUnits * 0.94);
     expect(highestRate(placement) * units).toBeLessThan(PARTITION.writeUnits * 0.96);
-  });
-
-  test('more events are never throttled less', () => {
-    fc.assert(
-      fc.property(targets, more, fc.integer({ min: 1, max: 500 }), (target, times, partitions) => {
-        const { eventsPerSecond } = target;
-        const placement = { demand, shards: 64, partitions };
-        expect(
-          throttledShare({ ...placement, eventsPerSecond: eventsPerSecond * times }),
-        ).toBeGreaterThanOrEqual(throttledShare({ ...placement, eventsPerSecond }) - 1e-9);
-      }),
-    );
   });
 });
 
@@ -145,23 +127,6 @@ describe('a plan', () => {
     expect(peaky.mailroom.partitions).toBeGreaterThan(calm.mailroom.partitions);
     expect(peaky.mailroom.shards).toBeGreaterThan(calm.mailroom.shards);
     expect(peaky.bill.writes).toBe(calm.bill.writes);
-  });
-
-  test('names its limits in the order in which they are met', () => {
-    const { limits } = planCapacity({ eventsPerSecond: 20_000 });
-    expect(limits.filter((limit) => fullness(limit) > 1).map(({ name }) => name)).toEqual([
-      'new table',
-      'table quota',
-      'table',
-      'bus invocations',
-    ]);
-  });
-
-  test('a table that may have less means more Mailrooms', () => {
-    const target = { eventsPerSecond: 10_000 };
-    const less = planCapacity({ ...target, tableWriteUnitsMax: 40_000 });
-    expect(less.mailrooms).toBeGreaterThan(planCapacity(target).mailrooms);
-    expect(less.mailroom.partitions).toBeLessThanOrEqual(40);
   });
 });
 

@@ -24,8 +24,6 @@ test('describe shows the SLO of a consumer that has one', async () => {
   const mailroom = mailroomInMemory([fine]);
   const slo = { latencyMs: 30_000, percentile: 99 };
   const directory = { ...mailroom.directory, consumers: [{ ...worker, slo }] };
-  const { out } = await runInMemory({ ...mailroom, directory }, ['describe', 'worker']);
-  expect(out).toMatch(/^SLO +99 % processed within 30 s of their commit$/m);
   const json = async (given: typeof mailroom) =>
     JSON.parse((await runInMemory(given, ['describe', 'worker', '--json'])).out) as unknown;
   expect(await json({ ...mailroom, directory })).toMatchObject({ slo });
@@ -106,7 +104,6 @@ test.each([['not JSON \u001b[31m'], ['{"detail":{"a":1}}']])(
     const brief = await runInMemory(mailroom, ['dlq', 'show', 'rule:worker', messageId.slice(0, 8)]);
     expect(brief.code).toBe(0);
     expect(unwrapped(brief.out)).toContain(`dlq redrive rule:worker ${messageId}`);
-    expect(unwrapped(brief.out)).toMatch(/its event cannot be read .* \d+ bytes/);
     expect(brief.out).not.toContain('detail');
     expect(mailroom.shown).toContain(messageId);
     const whole = await runInMemory(mailroom, ['dlq', 'show', 'rule:worker', messageId, '--payload']);

@@ -23,10 +23,9 @@ async function examined(deps: DoctorDeps) {
 }
 
 test('a healthy Mailroom has no problem', async () => {
-  const { problems, notChecked, skipped, text } = await examined(resourcesInMemory().deps);
+  const { problems, notChecked, skipped } = await examined(resourcesInMemory().deps);
   expect({ problems, notChecked }).toEqual({ problems: [], notChecked: [] });
   expect(skipped).toEqual(['roles: a local engine checks no policies']);
-  expect(unwrapped(text)).toMatch(/^no problem found in \d+ checks/);
 });
 
 const { streamFunction, sweepFunction } = directory.mailroom;
@@ -429,7 +428,6 @@ test('a check that the caller may not make is named with the action that it lack
     { needs: ['dynamodb:GetResourcePolicy'], parts: ['table'] },
     { needs: ['cloudwatch:DescribeAlarms'], parts: ['alarms'] },
   ]);
-  expect(unwrapped(text)).toContain('not checked: alarms; needs cloudwatch:DescribeAlarms');
   expect(text).not.toContain('no problem');
 });
 

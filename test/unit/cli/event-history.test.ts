@@ -71,7 +71,6 @@ describe('events list --published', () => {
     const text = await runInMemory(mailroom, ['events', 'list', '--published', '--limit', '1']);
     expect(text.out).toContain(mailroom.ids.rejected);
     expect(text.out).not.toContain(mailroom.ids.processed);
-    expect(unwrapped(text.out)).toContain('There are more: raise --limit');
     const csv = await runInMemory(mailroom, [
       'events',
       'list',
@@ -85,20 +84,15 @@ describe('events list --published', () => {
       'eventId,type,source,aggregateType,aggregateId,correlationId,causationId,occurredAt,publishedAt,publishedBy',
       expect.stringContaining(`${mailroom.ids.rejected},ThingHappened,things,Thing,thing-2,`),
     ]);
-    expect(unwrapped(csv.err)).toContain('There are more');
   });
 
-  test('reports a range without published events, and options that select nothing else', async () => {
+  test('refuses options that select nothing else', async () => {
     const mailroom = mailroomInMemory([leased(ThingHappened, async () => {})]);
-    const none = await runInMemory(mailroom, ['events', 'list', '--published']);
-    expect(none.out).toContain('No such events were published in the last 1 h.');
-    const alone = await runInMemory(mailroom, ['events', 'list', '--type', 'ThingHappened']);
-    expect([alone.code, alone.err]).toEqual([2, expect.stringContaining('need --published')]);
-    const both = await runInMemory(mailroom, ['events', 'list', '--published', '--dead']);
-    expect([both.code, both.err]).toEqual([
-      2,
-      expect.stringContaining("cannot be used with option '--dead'"),
-    ]);
+    for (const options of [
+      ['--type', 'ThingHappened'],
+      ['--published', '--dead'],
+    ])
+      expect((await runInMemory(mailroom, ['events', 'list', ...options])).code).toBe(2);
   });
 });
 
@@ -109,7 +103,6 @@ describe('events republish', () => {
     const before = mailroom.memory.items();
     const plan = await runInMemory(mailroom, ['events', 'republish', processed]);
     expect(plan.code).toBe(0);
-    expect(unwrapped(plan.out)).toContain('worker: has processed it, and absorbs the duplicate');
     expect(plan.out).toContain(`events republish ${processed} --apply --reason '…'`);
     const again = await runInMemory(mailroom, ['events', 'republish', rejected, '--json']);
     expect(json(again)).toMatchObject({ applied: false, consumers: { worker: 'rejected' } });
@@ -123,7 +116,6 @@ describe('events republish', () => {
     const calls = [...mailroom.calls];
     const run = await runInMemory(mailroom, ['events', 'republish', processed, ...REASON]);
     expect(run.code, run.err).toBe(0);
-    expect(unwrapped(run.out)).toContain(`Published ThingHappened ${processed} again`);
     expect(mailroom.publishedIds().filter((id) => id === processed)).toHaveLength(2);
     await mailroom.drain();
     expect(mailroom.calls).toEqual(calls);
@@ -146,8 +138,9 @@ describe('events republish', () => {
     const mailroom = await withHistory();
     const { processed } = mailroom.ids;
     await mailroom.memory.write({ Delete: { Key: { ...inboxKey('worker', processed) } } });
-    const run = await runInMemory(mailroom, ['events', 'republish', processed, ...REASON]);
-    expect(unwrapped(run.out)).toContain('worker: has no row of it, and processes it once');
+    const plan = await runInMemory(mailroom, ['events', 'republish', processed, '--json']);
+    expect(Object.keys(json(plan).consumers)).toEqual(['worker']);
+    await runInMemory(mailroom, ['events', 'republish', processed, ...REASON]);
     const calls = mailroom.calls.length;
     await mailroom.drain();
     expect(mailroom.calls).toHaveLength(calls + 1);
@@ -156,13 +149,8 @@ describe('events republish', () => {
   test.each<
     [string, (mailroom: Awaited<ReturnType<typeof withHistory>>) => Promise<string> | string, number, RegExp]
   >([
-    [
-      'a pending event',
-      ({ ids }) => ids.pending,
-      2,
-      /NOT_PUBLISHED: .* is PENDING.* The relay will publish it/,
-    ],
-    ['an unknown id', () => '01a1fba6-4458-7a41-9c37-3f5d2b8e1103', 3, /NO_SUCH_EVENT: No outbox row/],
+    ['a pending event', ({ ids }) => ids.pending, 2, /NOT_PUBLISHED: .* is PENDING/],
+    ['an unknown id', () => '01a1fba6-4458-7a41-9c37-3f5d2b8e1103', 3, /NO_SUCH_EVENT/],
     ['a text that is not an id', () => 'thing-1', 3, /NO_SUCH_EVENT/],
     [
       'a DEAD event',
@@ -173,7 +161,7 @@ describe('events republish', () => {
         return ids.processed;
       },
       2,
-      /NOT_PUBLISHED: .* is DEAD.* Requeue it: `npx cdk-mailroom dlq redrive dead/,
+      /NOT_PUBLISHED: .* is DEAD.*dlq redrive dead/,
     ],
     [
       'an unreadable row',
@@ -203,10 +191,7 @@ describe('events republish', () => {
       mailroom.ids.processed,
       ...REASON,
     ]);
-    expect([run.code, unwrapped(run.err)]).toEqual([
-      2,
-      expect.stringMatching(/NO_BUS: The bus bus does not exist/),
-    ]);
+    expect([run.code, unwrapped(run.err)]).toEqual([2, expect.stringMatching(/NO_BUS/)]);
     expect(mailroom.publishedIds()).toHaveLength(2);
   });
 
@@ -215,13 +200,10 @@ describe('events republish', () => {
     const { processed } = mailroom.ids;
     const old = { ...mailroom, invokeSweep: async () => ({ published: 0 }) as never };
     const run = await runInMemory(old, ['events', 'republish', processed, ...REASON]);
-    expect([run.code, unwrapped(run.err)]).toEqual([
-      2,
-      expect.stringMatching(/OLD_RELAY: The function sweep-function/),
-    ]);
+    expect([run.code, unwrapped(run.err)]).toEqual([2, expect.stringMatching(/OLD_RELAY: .*sweep-function/)]);
     const refusal = { code: 'ThrottlingException', message: 'slow down' };
     const refusing = { ...mailroom, invokeSweep: async () => ({ republish: processed, refusal }) as never };
     const refused = await runInMemory(refusing, ['events', 'republish', processed, ...REASON]);
-    expect(unwrapped(refused.err)).toMatch(/NOT_REPUBLISHED: .* ThrottlingException: slow down/);
+    expect(unwrapped(refused.err)).toMatch(/NOT_REPUBLISHED: .*ThrottlingException/);
   });
 });

@@ -43,6 +43,11 @@ async function rig({
       return unwrapped(out + err);
     },
     json: async (...argv: string[]) => JSON.parse((await run(...argv, '--json')).out),
+    /** The code of the error. */
+    refused: async (...argv: string[]) => {
+      const { out, err } = await run(...argv, '--json');
+      return JSON.parse(out || err).error.code;
+    },
     last: () => memory.item(key)?.last,
     operations: () =>
       memory.items().flatMap((item) => (String(item.PK).startsWith('OPERATIONS#') ? [item.command] : [])),
@@ -51,19 +56,13 @@ async function rig({
 
 describe('order show', () => {
   test('names the aggregate that is held up, its next number, and the event that blocks it', async () => {
-    const { text, json } = await rig({
+    const { json } = await rig({
       last: 3,
       rejected: [
         [6, 'OUT_OF_ORDER'],
         [4, 'INVALID_PAYLOAD'],
       ],
     });
-    expect(await text('show', worker.name)).toContain(
-      `Account A#1: number 3 was applied last at 2026-01-01 00:00:00Z (event ${idOf(3)}). Number 4 is ThingHappened ${idOf(4)}, which was rejected by worker (INVALID_PAYLOAD).`,
-    );
-    expect(await text('show', worker.name)).toContain(
-      `1 later event of the aggregate was found: number 6 (ThingHappened ${idOf(6)}, rejected OUT_OF_ORDER)`,
-    );
     expect(await json('show', worker.name)).toMatchObject({
       consumer: worker.name,
       more: false,
@@ -81,33 +80,28 @@ describe('order show', () => {
   });
 
   test('points to the event of a number that no rejected message has', async () => {
-    const { json, text } = await rig({ last: 3, rejected: [[6, 'OUT_OF_ORDER']] });
+    const { json } = await rig({ last: 3, rejected: [[6, 'OUT_OF_ORDER']] });
     expect(await json('show', worker.name)).toMatchObject({
-      aggregates: [{ missing: 4, next: expect.stringContaining("why 'A#1'") }],
+      aggregates: [{ missing: 4, holder: null, next: expect.stringContaining("why 'A#1'") }],
     });
-    expect(await text('show', worker.name)).toContain('No rejected message and no DEAD event has number 4');
   });
 
   test('leaves out what was passed over since', async () => {
-    const { json, text } = await rig({ last: 6, rejected: [[6, 'OUT_OF_ORDER']] });
+    const { json } = await rig({ last: 6, rejected: [[6, 'OUT_OF_ORDER']] });
     expect(await json('show', worker.name)).toMatchObject({ aggregates: [] });
-    expect(await text('show', worker.name)).toContain('no rejected message is out of order');
   });
 
   test('shows an aggregate to which nothing was applied', async () => {
-    const { text, json } = await rig();
-    expect(await text('show', worker.name, 'Account', 'A#1')).toContain(
-      'Account A#1: no event was applied. Number 1 is next',
-    );
+    const { json } = await rig();
     expect(await json('show', worker.name, 'Account', 'A#1')).toMatchObject({
       aggregates: [{ exists: false, last: 0 }],
     });
   });
 
   test('refuses a consumer without a strict order, and a type without an id', async () => {
-    const { text } = await rig();
-    expect(await text('show', 'free')).toContain('The consumer free has no strict order');
-    expect(await text('show', worker.name, 'Account')).toContain('The aggregate "Account" has no id');
+    const { refused } = await rig();
+    expect(await refused('show', 'free')).toBe('BAD_ARGUMENT');
+    expect(await refused('show', worker.name, 'Account')).toBe('BAD_ARGUMENT');
   });
 });
 
@@ -115,7 +109,6 @@ describe('order skip', () => {
   test('shows what it would mean, and passes over the next number', async () => {
     const { text, last, operations, json } = await rig({ last: 3 });
     const plan = await text('skip', worker.name, 'Account', 'A#1', '4');
-    expect(plan).toContain('Would pass over number 4 of Account A#1 at worker: its event is never applied');
     expect(plan).toContain("order skip worker Account 'A#1' 4 --apply");
     expect(last()).toBe(3);
     expect(operations()).toEqual([]);
@@ -128,36 +121,27 @@ describe('order skip', () => {
   });
 
   test('refuses any other number, and a change without a reason', async () => {
-    const { text, last } = await rig({ last: 3 });
+    const { refused, run, last } = await rig({ last: 3 });
     for (const n of ['3', '5'])
-      expect(await text('skip', worker.name, 'Account', 'A#1', n, ...APPLY)).toContain(
-        'its last number is 3, so only number 4 can be skipped. Nothing was changed.',
-      );
-    expect(await text('skip', worker.name, 'Account', 'A#1', '4', '--apply')).toContain(
-      '--apply needs a reason',
-    );
-    expect(await text('skip', worker.name, 'Account', 'A#1', '0')).toContain(
-      'Expected a whole number from 1',
-    );
+      expect(await refused('skip', worker.name, 'Account', 'A#1', n, ...APPLY)).toBe('BAD_ARGUMENT');
+    expect(await refused('skip', worker.name, 'Account', 'A#1', '4', '--apply')).toBe('BAD_ARGUMENT');
+    expect((await run('skip', worker.name, 'Account', 'A#1', '0')).code).toBe(2);
     expect(last()).toBe(3);
   });
 });
 
 describe('order seed', () => {
   test('sets the last number of an aggregate, and only raises it', async () => {
-    const { text, last, json, operations } = await rig();
-    expect(await text('seed', worker.name, 'Account', 'A#1', '7')).toContain(
-      'Would set the last number of Account A#1 at worker from 0 to 7: number 8 is next, and no event from 1 to 7 is ever applied. Nothing was changed.',
-    );
+    const { refused, last, json, operations } = await rig();
+    expect(await json('seed', worker.name, 'Account', 'A#1', '7')).toMatchObject({ last: 0, applied: false });
+    expect(last()).toBeUndefined();
     expect(await json('seed', worker.name, 'Account', 'A#1', '7', ...APPLY)).toMatchObject({
       last: 7,
       applied: true,
     });
     expect(last()).toBe(7);
     expect(operations()).toEqual(['order seed']);
-    expect(await text('seed', worker.name, 'Account', 'A#1', '7', ...APPLY)).toContain(
-      'its last number is 7, and a seed only raises it',
-    );
+    expect(await refused('seed', worker.name, 'Account', 'A#1', '7', ...APPLY)).toBe('BAD_ARGUMENT');
     expect(operations()).toEqual(['order seed']);
     expect(await json('seed', worker.name, 'Account', 'A#1', '9', ...APPLY)).toMatchObject({ last: 9 });
     expect(last()).toBe(9);
@@ -197,27 +181,25 @@ describe('a consumer of numbered events of two services', () => {
   const rejected = [[4, 'INVALID_PAYLOAD']] as const;
 
   test('needs the service of an aggregate, and refuses one that numbers nothing', async () => {
-    const { text, last } = await rig({ last: 3, events });
+    const { refused, last } = await rig({ last: 3, events });
     for (const argv of [['show'], ['skip', '4'], ['seed', '4']]) {
       const [command = '', ...more] = argv;
       const given = [command, worker.name, 'Account', 'A#1', ...more];
-      expect(await text(...given)).toContain(
-        'takes numbered events of things, shelves. Name one with --source.',
-      );
-      expect(await text(...given, '--source', 'notes')).toContain('No service "notes" numbers it');
+      expect(await refused(...given)).toBe('BAD_ARGUMENT');
+      expect(await refused(...given, '--source', 'notes')).toBe('BAD_ARGUMENT');
     }
     expect(last()).toBe(3);
   });
 
   test('has a last number for each, and prints commands that name the service', async () => {
-    const { text, json, last } = await rig({ last: 3, rejected, events });
+    const { text, json, refused, last } = await rig({ last: 3, rejected, events });
     expect(await json('show', worker.name)).toMatchObject({ aggregates: [{ source: 'things', missing: 4 }] });
     expect(await text('show', worker.name)).toContain("order skip worker Account 'A#1' 4 --source things");
     expect(await json('show', worker.name, 'Account', 'A#1', '--source', 'shelves')).toMatchObject({
       aggregates: [{ source: 'shelves', last: 0, exists: false }],
     });
     const skip = ['skip', worker.name, 'Account', 'A#1'];
-    expect(await text(...skip, '4', '--source', 'shelves')).toContain('its last number is 0');
+    expect(await refused(...skip, '4', '--source', 'shelves')).toBe('BAD_ARGUMENT');
     expect(await text(...skip, '1', '--source', 'shelves')).toContain('1 --source shelves --apply');
     expect(await json(...skip, '4', '--source', 'things', ...APPLY)).toMatchObject({
       source: 'things',

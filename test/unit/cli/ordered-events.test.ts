@@ -14,9 +14,6 @@ describe('why, of an event of a strict consumer', () => {
       state: 'blocked',
       next: expect.stringContaining(`dlq redrive dead ${dead}`),
     });
-    expect(verdict.text).toContain(
-      `It has number 5 of Thing 1, and worker has not applied number 4. Number 4 is Counted ${dead}, which is DEAD: it could not be published.`,
-    );
   });
 
   test('that is DEAD names the events that it blocks', async () => {
@@ -26,16 +23,7 @@ describe('why, of an event of a strict consumer', () => {
     await rig.deliver();
     const { verdict } = await rig.json('why', ids[4] ?? '');
     expect(verdict.state).toBe('dead');
-    expect(verdict.text).toContain(
-      `worker applies no later event of Thing 1 before its number, 4, is applied or passed over. 2 later events of the aggregate were found: number 5 (Counted ${ids[5]}, published), 6 (`,
-    );
-  });
-
-  test('that is DEAD and blocks nothing says so', async () => {
-    const rig = await orderedMailroom(3);
-    const { 4: dead = '' } = await rig.commit([4, 0]);
-    await rig.publish();
-    expect((await rig.json('why', dead)).verdict.text).toContain('None was found that waits.');
+    expect(verdict.text).toContain(ids[5]);
   });
 
   test('that is discarded in the outbox blocks until it is passed over, and then its successor is applied', async () => {
@@ -68,11 +56,6 @@ describe('why, of an event of a strict consumer', () => {
       state: 'rejected',
       next: expect.stringContaining(`dlq redrive ${source} ${ids[4]}`),
     });
-    expect(late.text).toContain(
-      `Number 4 is Counted ${ids[4]}, which was rejected by worker (POISON_MESSAGE)`,
-    );
-    const poisoned = (await rig.json('why', ids[4] ?? '')).verdict;
-    expect(poisoned.text).toContain('1 later event of the aggregate was found: number 5');
   });
 
   test('whose predecessor is on its way only waits', async () => {
@@ -83,7 +66,6 @@ describe('why, of an event of a strict consumer', () => {
     await rig.deliver();
     const { verdict } = await rig.json('why', waits);
     expect(verdict).toMatchObject({ state: 'waiting', next: expect.stringContaining(`why ${first}`) });
-    expect(verdict.text).toContain(`Number 3 is Counted ${first}, which is not published yet.`);
   });
 
   test.each([
@@ -98,9 +80,6 @@ describe('why, of an event of a strict consumer', () => {
     expect(verdict).toMatchObject({ state: 'blocked', next: expect.stringContaining('why 1 --since 24h') });
     expect(verdict.text).toContain(`\`${named}\``);
     expect(verdict.text).not.toContain(unnamed);
-    expect(verdict.text).toMatch(
-      /No rejected message and no DEAD event has number \d, and the outbox has none from/,
-    );
   });
 
   test('whose definition declares no sequence waits for none, whatever number it carries', async () => {
@@ -124,9 +103,10 @@ describe('why, of an event of a strict consumer', () => {
     await rig.publish();
     await rig.drain();
     await rig.json('order', 'skip', 'worker', 'Thing', '1', '4', ...APPLY);
-    expect((await rig.json('why', skipped)).verdict.text).toContain(
-      'It has number 4 of Thing 1, and number 4 was applied or passed over. A redrive would leave it.',
-    );
+    expect((await rig.json('dlq', 'redrive', source)).deadLetters).toMatchObject([
+      { eventId: skipped, verdict: 'superseded' },
+      { eventId: applied, verdict: 'runs' },
+    ]);
     await rig.json('dlq', 'redrive', source, applied, ...APPLY);
     rig.queue.redrive(); // as the AWS console does, which knows of no order
     await rig.drain();
@@ -134,9 +114,7 @@ describe('why, of an event of a strict consumer', () => {
     expect((await rig.json('why', applied)).verdict.text).not.toContain('superseded');
     expect((await rig.json('why', skipped)).verdict).toMatchObject({
       state: 'processed',
-      text: expect.stringContaining(
-        `worker did not run ${skipped}, which was superseded: number 5 of its aggregate was applied before its number, 4.`,
-      ),
+      text: expect.stringContaining('superseded'),
     });
   });
 });
@@ -151,11 +129,9 @@ describe('dlq redrive of a strict consumer', () => {
     expect(plan.verdicts).toMatchObject({ runs: 0, 'out-of-order': 2 });
     expect(plan.deadLetters[0]).toMatchObject({
       code: 'OUT_OF_ORDER',
-      message: `Number 4 is Counted ${ids[4]}, which is DEAD: it could not be published.`,
+      message: expect.stringContaining(ids[4] ?? ''),
     });
-    const text = await rig.text('dlq', 'redrive', source);
-    expect(text).toContain('2 out of order. Kept');
-    expect(text).toContain(`dlq redrive dead ${ids[4]}`);
+    expect(await rig.text('dlq', 'redrive', source)).toContain(`dlq redrive dead ${ids[4]}`);
   });
 
   test('refuses a message whose predecessor is a dead letter of another choice', async () => {
@@ -175,9 +151,6 @@ describe('dlq redrive of a strict consumer', () => {
     await rig.publish();
     await rig.drain();
     rig.code.isFixed = true;
-    expect(await rig.text('dlq', 'redrive', source)).toContain(
-      'Lower numbers go first, and a later one waits in the queue for its predecessor, in whatever order they are redriven: Thing 1 from number 4.',
-    );
     const done = await rig.json('dlq', 'redrive', source, ...APPLY);
     expect(done).toMatchObject({ verdicts: { runs: 3, 'out-of-order': 0 }, processed: 3, stopped: false });
     expect(rig.applied).toEqual([4, 5, 6]);
@@ -191,9 +164,6 @@ describe('dlq redrive of a strict consumer', () => {
     await rig.commit([3, 1]);
     const plan = await rig.json('dlq', 'redrive', source);
     expect(plan.verdicts).toMatchObject({ runs: 1, 'out-of-order': 0 });
-    expect(await rig.text('dlq', 'redrive', source)).toContain(
-      'Thing 1 from number 4, which waits for number 3.',
-    );
   });
 });
 
@@ -246,7 +216,7 @@ describe('dlq discard of a strict consumer', () => {
     const { deadLetters } = await rig.json('dlq', 'discard', source, '--all', ...APPLY);
     expect(deadLetters).toMatchObject([
       { outcome: 'discarded' },
-      { outcome: 'not-rejectable', message: expect.stringContaining('sequence 5 of its aggregate') },
+      { outcome: 'not-rejectable', message: expect.stringMatching(/^OUT_OF_ORDER: .* 5 /) },
       { outcome: 'not-rejectable' },
     ]);
     expect(rig.last()).toBe(4);
@@ -273,8 +243,5 @@ describe('order show', () => {
         next: expect.stringContaining(`dlq redrive dead ${ids[4]}`),
       },
     ]);
-    expect(await rig.text('order', 'show', 'worker', 'Thing', '1')).toContain(
-      'number 3 was set or passed over at',
-    );
   });
 });

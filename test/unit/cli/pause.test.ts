@@ -105,7 +105,7 @@ describe('mailroom pause', () => {
   test('refuses an unknown consumer, and a change without a reason', async () => {
     const { run, isOn } = mailroom();
     expect((await run('pause', 'nobody', ...APPLY)).err).toContain('nobody');
-    expect(unwrapped((await run('pause', worker.name, '--apply')).err)).toContain('--apply needs a reason');
+    expect((await run('pause', worker.name, '--apply')).err).toContain('--reason');
     expect(isOn()).toBe(true);
   });
 
@@ -114,7 +114,7 @@ describe('mailroom pause', () => {
     deployed.mappings.delete(worker.function);
     const { code, err } = await run('pause', worker.name, ...APPLY);
     expect(code).not.toBe(0);
-    expect(unwrapped(err)).toContain('has no event source mapping for the queue of worker');
+    expect(err).toContain(worker.name);
   });
 });
 
@@ -146,7 +146,7 @@ describe('a paused consumer', () => {
     const [event] = await outbox.commit({ events: [happened(1)] });
     await publish();
     const { out } = await run('why', event?.eventId ?? '');
-    expect(unwrapped(out)).toContain('has been paused since');
+    expect(out).toContain('paused');
     expect(out).toContain('npx cdk-mailroom resume worker --stage dev');
   });
 

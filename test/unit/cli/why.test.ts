@@ -27,7 +27,6 @@ describe('why, of an event that is under way', () => {
     await mailroom.publish();
     const { verdict, story } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'waiting', consumer: 'worker', next: null });
-    expect(verdict.text).toContain('1 message waiting and 0 in flight');
     expect(story).toEqual(['outbox committed', 'outbox published', 'worker not-arrived']);
   });
 
@@ -38,10 +37,6 @@ describe('why, of an event that is under way', () => {
     await mailroom.deliver();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('retrying');
-    expect(verdict.text).toMatch(/attempt 1 of 3: the bank is closed\. It is retried in \d+ s/);
-    expect(verdict.text).toContain(
-      '1 more attempt remains before it is rejected and goes to the dead-letter queue',
-    );
     expect(verdict.next).toBe('mailroom messages list --failed --by cause --consumer worker');
     expect(story.slice(2)).toEqual(['worker claimed', 'worker failed', 'worker next-attempt']);
     expect(needed).toBe(false);
@@ -60,7 +55,6 @@ describe('why, of an event that is under way', () => {
     }
     const { verdict, trace } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'processed', eventId, next: null });
-    expect(verdict.text).toContain('and the 2 events that it caused');
     const reports = eventReports(trace, true);
     expect(reports.map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
     expect(reports.map(({ caused }) => caused)).toEqual([[reports[1]?.eventId], [reports[2]?.eventId], []]);
@@ -81,9 +75,9 @@ describe('why, of what operators did', () => {
       reason: 'charged by phone',
       by: 'ada',
     });
-    const { verdict, trace } = await why(mailroom, eventId);
+    const { verdict, story } = await why(mailroom, eventId);
     expect(verdict.state).toBe('processed');
-    expect(unwrapped(traceText(trace))).toContain('set PROCESSED without running, by ada: charged by phone');
+    expect(story).toContain('worker resolved');
   });
 
   test('a redriven message: what came before its last attempts was a rejection, not a wait', async () => {
@@ -108,7 +102,6 @@ describe('why, of what operators did', () => {
       'worker claimed',
       'worker processed',
     ]);
-    expect(unwrapped(traceText(trace))).toContain('attempt 1 of 3 was rejected: the bank is closed');
     expect(unwrapped(traceText(trace))).toContain('rejected, then redriven');
   });
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { duplicateWait } from '../../../demo/duplicate-wait.ts';
-import { stepPrinter } from '../../../localstack/step-printer.ts';
 
 function rig() {
   const printed: string[] = [];
@@ -42,16 +41,4 @@ test('no waiting duplicate means no report', () => {
   const { printed, look } = rig();
   expect(look(true, 0, 0)).toBe(false);
   expect(printed).toEqual([]);
-});
-
-test('the countdown fits into 80 columns', () => {
-  let text = '';
-  const terminal = { isTTY: true, columns: 80, write: (part: string) => (text += part) };
-  const steps = stepPrinter(terminal);
-  duplicateWait({ steps, now: () => 0 })(
-    { published: 9, processed: 9, expected: 9, finished: true, atRest: false },
-    3,
-  );
-  steps.end();
-  expect(text).toContain('3 left, at most 6 s more');
 });

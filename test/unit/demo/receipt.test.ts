@@ -165,14 +165,6 @@ test('dead letters from before the run do not count', () => {
   ]);
 });
 
-test('duplicates count as absorbed in spite of dead letters from before the run', () => {
-  const read = readings({ deadLetters: 2 });
-  const eventId = read.events[0]?.envelope.eventId ?? '';
-  const sent = { orders: 1, repeats: [], resent: [{ consumer: 'payments' as const, eventId }] };
-  expect(receiptOf(read, { ...sent, deadLettersBefore: 2 }).duplicatesAbsorbed).toBe(1);
-  expect(receiptOf(read, sent).duplicatesAbsorbed).toBe(0);
-});
-
 test('an event that is not published, and a message that is not processed, are problems and no rest', () => {
   const pending = readings();
   Object.assign(pending.events[1]?.row ?? {}, { status: 'PENDING', publishedAt: undefined });
@@ -371,10 +363,5 @@ describe('with a bridge', () => {
     const bridge = new Map([[placedId, { status: 'PROCESSED' } as InboxRow]]);
     const { atRest, processed } = progressOf({ ...read, bridge }, 1);
     expect({ atRest, processed }).toEqual({ atRest: true, processed: 6 });
-  });
-
-  test('a receipt without one has no such part', () => {
-    expect(receipt()).not.toHaveProperty('bridge');
-    expect(printReceipt(receipt())).not.toContain('bridge');
   });
 });

