@@ -28,8 +28,7 @@ describe('each of these facts is written once', () => {
   });
 
   test('the words of a verdict, for the command and the console', () => {
-    const labels =
-      /'(would (run|fail|publish|be swept)|may be unsent|too old|not rejectable|effects to check)'/;
+    const labels = /'(would (run|fail|publish|sweep)|maybe unsent|too old|not rejectable|effects to check)'/;
     expect(outside('cli/reports/dead-letters/verdict-words.ts', labels)).toEqual([]);
     const counts = /nothing visible is broken|no problem found|'(problem|warning)'\)/i;
     expect(outside('cli/reports/findings/finding-counts.ts', counts)).toEqual([]);

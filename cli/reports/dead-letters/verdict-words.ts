@@ -7,13 +7,13 @@ export interface VerdictWords {
   readonly todo: string;
 }
 
-/** The labels of the verdicts of a redrive, in the order in which a plan shows them. */
+/** The labels of the verdicts of a redrive, in the order in which a plan shows them. With more than 12 characters, a table is too wide. */
 export const VERDICT_LABELS: Readonly<Record<RedriveVerdict, string>> = {
   runs: 'would run',
-  handled: 'already handled',
+  handled: 'handled',
   fails: 'would fail',
   superseded: 'superseded',
-  unsent: 'may be unsent',
+  unsent: 'maybe unsent',
   'too-old': 'too old',
   'out-of-order': 'out of order',
   busy: 'busy',
@@ -25,7 +25,7 @@ export const VERDICT_LABELS: Readonly<Record<RedriveVerdict, string>> = {
 const RUNS: Readonly<Record<string, VerdictWords>> = {
   dead: { label: 'would publish', todo: 'Published again: 1 first, then 10, then the rest' },
   stream: {
-    label: 'would be swept',
+    label: 'would sweep',
     todo: 'The minutes of its events are swept: 1 batch first, then 10, then the rest',
   },
 };
@@ -138,7 +138,7 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   unsent: { label: 'not sent', todo: 'The reason is beside each event' },
 };
 
-/** What `processed` is for DEAD events and stream batches. */
+/** The labels of `processed` for DEAD events and stream batches. */
 const PROCESSED: Readonly<Record<string, string>> = { dead: 'published', stream: 'swept' };
 
 /** The words of an outcome. An outcome of a newer command keeps its own word. @param source - of its dead letter, if it has one */

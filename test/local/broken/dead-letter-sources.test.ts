@@ -129,7 +129,7 @@ it('DEAD events, one of them too large: the status and a list show what helps, a
 
   const status = await mailroom('status');
   const list = await runPrinted(printedCommand(status, 'dlq list dead'));
-  expect(unwrapped(list.out)).toMatch(/3 would run .* relay MalformedDetail: The entry is malformed/);
+  expect(unwrapped(list.out)).toMatch(/3 would publish .* relay MalformedDetail: The entry is malformed/);
   expect(unwrapped(list.out)).toMatch(/1 would fail .* relay MalformedDetail: Total size/);
 
   const plan = await runPrinted(printedCommand(list, 'dlq redrive dead'));

@@ -14,7 +14,7 @@ import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { capturedIo, unwrapped } from '../../support/captured-io.ts';
 import { withStored } from '../../support/with-stored.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
-import { directory, mailroomInMemory } from './support/mailroom-in-memory.ts';
+import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
 import { broken, commit, poison, why } from './support/why-rig.ts';
 
@@ -204,7 +204,8 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
     lastError: long,
     verdict,
   }));
-  const source = { name: 'dead', kind: 'dead' } as const;
+  const url = 'dead-letters';
+  const source = { name: 'consumer:worker', kind: 'consumer', consumer: worker, url } as const;
   const place = {
     stack: 'a-stack-with-a-long-name-in-production',
     account: '111122223333',

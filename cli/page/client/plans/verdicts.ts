@@ -39,7 +39,7 @@ function shownDiscard(outcome: string, source: string): ShownVerdict {
   return { ...words, todo: sentence(words), is: SIGNS[outcome] ?? 'look' };
 }
 
-/** What comes next, with its full stop; empty if it is not known. */
+/** The effect and the next step, with a full stop; empty for an unknown outcome. */
 export function sentence({ todo }: VerdictWords): string {
   return todo === '' ? '' : `${todo}.`;
 }
@@ -59,7 +59,7 @@ export interface PlanGroup extends ShownVerdict {
   readonly reasons: readonly (readonly [string, number])[];
 }
 
-/** The verdicts in the order in which a plan shows them; the outcomes of a discard that are no verdict come last. */
+/** The verdicts in the order in which a plan shows them; other outcomes of a discard come last. */
 const ORDER: readonly string[] = [...Object.keys(VERDICT_LABELS), 'discard', 'discard-replacement', 'reject'];
 
 /**

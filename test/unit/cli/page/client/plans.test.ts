@@ -49,7 +49,7 @@ describe('a plan by verdict', () => {
     expect(words('dead')).toEqual(['would publish', 'Never published.', 'published', 'Never published.']);
     expect(words('consumer:payments')).toEqual(['would run', absorbed, 'processed', absorbed]);
     expect(words('stream')).toEqual([
-      'would be swept',
+      'would sweep',
       'Its dead letter is deleted. The sweep still publishes its events.',
       'swept',
       'Its dead letter is deleted. The sweep still publishes its events.',
