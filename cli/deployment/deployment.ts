@@ -3,6 +3,7 @@ import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode, errorMessage } from '../../lambdas/runtime/base/errors.ts';
+import type { InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts';
 import { neighborsOf } from '../../lambdas/runtime/operations/bus-consumers.ts';
 import type { BusDirectory } from '../../lambdas/runtime/operations/bus-directory.ts';
 import type { ConsumerEntry, Directory, SourceConsumer } from '../../lambdas/runtime/operations/directory.ts';
@@ -21,6 +22,7 @@ import { appStacks } from './app-stacks.ts';
 import { awsResources } from './aws-resources.ts';
 import { choiceOf, chooseMailroom } from './choose-mailroom.ts';
 import { type Clients, createClients } from './clients.ts';
+import { inboxChangesOf } from './combined-inbox-changes.ts';
 import { combinedRows } from './combined-rows.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
 import { dynamoRows } from './dynamo-rows.ts';
@@ -56,6 +58,8 @@ export interface Deployment {
   readonly table: Table;
   /** The rows of its table, and those of the database. */
   readonly stored: StoredRows;
+  /** Changes the messages of the inboxes. @default those in the table */
+  readonly inboxChanges?: InboxChanges | undefined;
   /** The database that also has rows. Absent: all are in DynamoDB. */
   readonly postgres?: OpenPostgres | undefined;
   readonly queues: Queues;
@@ -104,10 +108,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
   const open = (directory: Directory, where: GlobalOptions, postgres?: OpenPostgres): Deployment => {
     const tableName = directory.mailroom.table;
     const resources = awsResources(clients, tableName, clock);
-    const table = dynamoTable({ client: clients.dynamo, tableName });
-    const inPostgres = postgres && postgresRows(postgres.whole);
-    const inTable = dynamoRows(table);
     return {
+      ...storageOf(dynamoTable({ client: clients.dynamo, tableName }), { postgres, clock, directory }),
       terminal,
       clients,
       clock,
@@ -116,8 +118,6 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       isLocal,
       region,
       directory,
-      table: inPostgres === undefined ? table : guardedTable(table, inPostgres),
-      stored: inPostgres === undefined ? inTable : combinedRows(inPostgres, inTable),
       postgres,
       queues: sqsQueues(clients.sqs),
       resources,
@@ -156,6 +156,21 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     neighbors,
     broken: reading.broken,
     claims: () => readBusClaims(ssm, directory.mailroom.bus),
+  };
+}
+
+/** The rows of a Mailroom, and their changes. */
+function storageOf(
+  table: Table,
+  { postgres, clock, directory }: Pick<Deployment, 'postgres' | 'clock' | 'directory'>,
+): Pick<Deployment, 'table' | 'stored' | 'inboxChanges'> {
+  const inTable = dynamoRows(table);
+  if (postgres === undefined) return { table, stored: inTable };
+  const inPostgres = postgresRows(postgres.whole);
+  return {
+    table: guardedTable(table, inPostgres),
+    stored: combinedRows(inPostgres, inTable),
+    inboxChanges: inboxChangesOf({ postgres, inPostgres, table, inTable, clock, directory }),
   };
 }
 

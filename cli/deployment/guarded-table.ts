@@ -66,6 +66,6 @@ function readOnly(): MailroomError {
   return new MailroomError(
     'NOT_IN_POSTGRES',
     'This row is in PostgreSQL, where this command changes none. Nothing was changed. Requeue DEAD events with `npx cdk-mailroom postgres ' +
-      'requeue`. Rejected messages run again when their dead letters return to the queue: `npx cdk-mailroom dlq redrive`.',
+      'requeue`. End a message with `npx cdk-mailroom messages resolve` or `dlq discard`.',
   );
 }

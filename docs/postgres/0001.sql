@@ -108,12 +108,23 @@ CREATE TABLE mailroom.inbox (
   fingerprint text,
   past_attempts text,
   result text,
+  run_anyway boolean NOT NULL DEFAULT false,
+  allowed_at timestamptz,
+  allowed_by text,
+  allowed_reason text,
+  resolved_by text,
+  resolved_reason text,
+  discarded_at timestamptz,
+  discarded_by text,
+  discarded_reason text,
+  replaced_by text,
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   expires_at timestamptz,
   PRIMARY KEY (consumer, event_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX inbox_open ON mailroom.inbox (consumer, status, changed_at) WHERE status IN ('PROCESSING', 'FAILED', 'REJECTED');
 CREATE INDEX inbox_expires_at ON mailroom.inbox (expires_at);
+CREATE INDEX inbox_settled_unread ON mailroom.inbox (consumer) WHERE event_id LIKE 'unreadable-%' AND status IN ('PROCESSED', 'DISCARDED');
 CREATE TABLE mailroom.effect (
   consumer text NOT NULL,
   event_id text NOT NULL,
@@ -162,6 +173,11 @@ GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_cons
 GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
 GRANT SELECT ON mailroom.event, mailroom.pending, mailroom.published, mailroom.dead, mailroom.cancelled, mailroom.inbox, mailroom.effect, mailroom.inbox_retention TO mailroom_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
+GRANT INSERT (consumer, event_id, type, status, fence, processed_at, resolved_by, resolved_reason, discarded_at, discarded_by, discarded_reason,
+  replaced_by, expires_at) ON mailroom.inbox TO mailroom_operator;
+GRANT UPDATE (status, fence, processed_at, resolved_by, resolved_reason, discarded_at, discarded_by, discarded_reason, replaced_by, expires_at,
+  run_anyway, allowed_at, allowed_by, allowed_reason, lease_until, ends_by, retry_at, reason, rejected_at, unfinished, out_of_time, changed_at)
+  ON mailroom.inbox TO mailroom_operator;
 CREATE TABLE mailroom.login (
   login name NOT NULL,
   role text NOT NULL CHECK (role IN ('producer', 'consumer', 'relay', 'auditor', 'operator')),
@@ -218,6 +234,28 @@ CREATE POLICY own_select ON mailroom.commit FOR SELECT TO mailroom_producer, mai
 CREATE POLICY own ON mailroom.inbox TO mailroom_consumer USING (consumer = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'consumer')));
 CREATE POLICY own ON mailroom.effect TO mailroom_consumer USING (consumer = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'consumer')));
 CREATE POLICY own ON mailroom.inbox_retention TO mailroom_consumer USING (consumer = ANY (ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'consumer')));
+CREATE POLICY decide_absent ON mailroom.inbox FOR INSERT TO mailroom_operator WITH CHECK (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator') AND (status IN ('PROCESSED', 'DISCARDED') AND fence IS NOT NULL AND coalesce(resolved_by, discarded_by) IS NOT NULL
+  AND expires_at > clock_timestamp() + interval '3650 days'));
+CREATE POLICY decide ON mailroom.inbox FOR UPDATE TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator') AND status NOT IN ('PROCESSED', 'DISCARDED'))
+  WITH CHECK ((status IN ('PROCESSED', 'DISCARDED') AND fence IS NOT NULL AND coalesce(resolved_by, discarded_by) IS NOT NULL
+  AND expires_at > clock_timestamp() + interval '3650 days') OR (status = 'REJECTED' AND reason = 'EVENT_TOO_OLD' AND run_anyway AND allowed_by IS NOT NULL
+  AND coalesce(resolved_by, discarded_by) IS NULL));
+CREATE FUNCTION mailroom.record_decision() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+  VALUES (date_trunc('milliseconds', clock_timestamp()), gen_random_uuid()::text, session_user,
+    CASE NEW.status WHEN 'PROCESSED' THEN 'postgres resolve' WHEN 'DISCARDED' THEN 'postgres discard' ELSE 'postgres allow' END,
+    NEW.consumer || ' ' || NEW.event_id,
+    coalesce(CASE NEW.status WHEN 'PROCESSED' THEN NEW.resolved_reason WHEN 'DISCARDED' THEN NEW.discarded_reason ELSE NEW.allowed_reason END, ''));
+  RETURN NULL;
+END
+$function$;
+CREATE TRIGGER decided AFTER UPDATE OF resolved_by, discarded_by, allowed_by ON mailroom.inbox
+  FOR EACH ROW EXECUTE FUNCTION mailroom.record_decision();
+CREATE TRIGGER decided_absent AFTER INSERT ON mailroom.inbox FOR EACH ROW
+  WHEN (NEW.resolved_by IS NOT NULL OR NEW.discarded_by IS NOT NULL) EXECUTE FUNCTION mailroom.record_decision();
+REVOKE ALL ON FUNCTION mailroom.record_decision FROM PUBLIC;
 CREATE FUNCTION mailroom.requeue(event_ids uuid[], reason text) RETURNS SETOF uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
 BEGIN

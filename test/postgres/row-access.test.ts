@@ -276,7 +276,6 @@ describe('an operator', () => {
     for (const statement of [
       'DELETE FROM mailroom.dead',
       `INSERT INTO mailroom.pending (event_id) VALUES ('${eventId}')`,
-      "UPDATE mailroom.inbox SET status = 'FAILED'",
       'UPDATE mailroom.pending SET due_at = clock_timestamp()',
       "INSERT INTO mailroom.operation VALUES (clock_timestamp(), 'x', 'bob', 'x', 'x', 'x')",
       'DELETE FROM mailroom.operation',
@@ -291,6 +290,60 @@ describe('an operator', () => {
     expect(JSON.parse(written.out)).toMatchObject({ requeued: [eventId] });
     expect((await ada.query('SELECT operator, subject FROM mailroom.operation')).rows).toEqual([
       { operator: 'ada', subject: eventId },
+    ]);
+  });
+
+  const END =
+    "status = 'DISCARDED', fence = 'f', discarded_by = 'ada', discarded_reason = 'known', expires_at = now() + interval '3651 days'";
+  const ALLOW = "run_anyway = true, allowed_by = 'ada', allowed_reason = 'known'";
+
+  test('ends a message that is not final, or allows one that is too old, and changes nothing else of an inbox', async () => {
+    const [open, tooOld, final, absent] = [newEventId(), newEventId(), newEventId(), newEventId()];
+    await inboxRow('worker', open, 'FAILED');
+    await inboxRow('worker', tooOld, 'REJECTED');
+    await rig.pool.query("UPDATE mailroom.inbox SET reason = 'EVENT_TOO_OLD' WHERE event_id = $1", [tooOld]);
+    await inboxRow('worker', final);
+    const refused: readonly (readonly [text: string, eventId: string])[] = [
+      ["UPDATE mailroom.inbox SET status = 'FAILED' WHERE event_id = $1", open],
+      [`UPDATE mailroom.inbox SET ${END.replace(", discarded_by = 'ada'", '')} WHERE event_id = $1`, open],
+      [`UPDATE mailroom.inbox SET ${END.replace("fence = 'f', ", '')} WHERE event_id = $1`, open],
+      [`UPDATE mailroom.inbox SET ${END.replace('3651', '35')} WHERE event_id = $1`, open],
+      [`UPDATE mailroom.inbox SET ${ALLOW}, resolved_by = 'ada' WHERE event_id = $1`, tooOld],
+      ['UPDATE mailroom.inbox SET run_anyway = true WHERE event_id = $1', open],
+      ["UPDATE mailroom.inbox SET rejected_ids = '{}' WHERE event_id = $1", tooOld],
+      ['UPDATE mailroom.inbox SET attempts = 0 WHERE event_id = $1', open],
+      ["UPDATE mailroom.inbox SET consumer = 'bank' WHERE event_id = $1", open],
+      ['DELETE FROM mailroom.inbox WHERE event_id = $1', open],
+      [
+        "INSERT INTO mailroom.inbox (consumer, event_id, type, status) VALUES ('worker', $1, 'x', 'FAILED')",
+        absent,
+      ],
+      ["UPDATE mailroom.effect SET status = 'RELEASED' WHERE event_id = $1", open],
+      ['INSERT INTO mailroom.inbox_retention (consumer, days) VALUES ($1, 1)', 'worker'],
+    ];
+    for (const [text, value] of refused)
+      expect([
+        text,
+        await ada.query(text, [value]).then(
+          () => undefined,
+          ({ code }) => code,
+        ),
+      ]).toEqual([text, '42501']);
+    const update = (set: string, id: string) =>
+      ada
+        .query(`UPDATE mailroom.inbox SET ${set} WHERE event_id = $1`, [id])
+        .then(({ rowCount }) => rowCount);
+    expect(await update(END, final)).toBe(0);
+    expect(await update(ALLOW, tooOld)).toBe(1);
+    expect(await update(END, open)).toBe(1);
+    expect(await update(END, open)).toBe(0);
+    const log = await ada.query(
+      'SELECT operator, command, subject, reason FROM mailroom.operation WHERE subject LIKE $1',
+      ['worker %'],
+    );
+    expect(log.rows).toEqual([
+      { operator: 'ada', command: 'postgres allow', subject: `worker ${tooOld}`, reason: 'known' },
+      { operator: 'ada', command: 'postgres discard', subject: `worker ${open}`, reason: 'known' },
     ]);
   });
 

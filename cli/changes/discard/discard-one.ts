@@ -3,12 +3,13 @@ import {
   type RejectRequest,
   type SettleAnswer,
 } from '../../../lambdas/runtime/consume/settle-requests.ts';
+import type { SettleDeps } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import { type EffectsChecked, effectsDigest } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { discardDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
-import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
+import type { Note } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { unknownReadingText } from '../../deployment/deployed-reading.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
@@ -27,7 +28,7 @@ import { isStrict, placed, unknownPlaceText } from '../../reports/order/place-of
 import { endingOf, type FinalRow } from '../message-ending.ts';
 
 /** Dependencies of {@link discardOne}. */
-export interface DiscardDeps extends OperationDeps {
+export interface DiscardDeps extends SettleDeps {
   readonly stored: StoredRows;
   readonly queues: Pick<Queues, 'remove'>;
   /** Has the consumer's function run its `rejected` function. @default the message is discarded without it */

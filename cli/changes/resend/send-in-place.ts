@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { errorCode, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import type { SettleDeps } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import { startedEffects } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
@@ -8,11 +9,7 @@ import type { ConsumerEntry } from '../../../lambdas/runtime/operations/director
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import {
-  type Note,
-  type OperationDeps,
-  recordOperation,
-} from '../../../lambdas/runtime/store/operation-record.ts';
+import { type Note, recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
@@ -56,7 +53,7 @@ export interface Replacement {
 }
 
 /** Dependencies of {@link sendInPlace}. */
-export interface ReplacementDeps extends OperationDeps {
+export interface ReplacementDeps extends SettleDeps {
   readonly stored: StoredRows;
   readonly clock: Clock;
   readonly queues: Pick<Queues, 'send'>;

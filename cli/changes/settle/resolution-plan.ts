@@ -48,7 +48,7 @@ function stateText(state: InboxState, isRowDeleted: boolean): string {
     case 'unreadable':
       return `Its row ${unreadableText(state.problem)}.`;
     case 'leased':
-      return `A worker may hold it until ${time(state.until)}: its calls outside DynamoDB continue.`;
+      return `A worker may hold it until ${time(state.until)}: its calls to other services continue.`;
     case 'rejected':
       return `It is REJECTED${state.row.reason ? `, ${clipped(state.row.reason)}` : ''} now.`;
     default:

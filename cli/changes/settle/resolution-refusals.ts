@@ -8,7 +8,7 @@ export function leased({ consumer, eventId }: MessageDecision, until: number, no
   return new MailroomError(
     'MESSAGE_LEASED',
     `A worker of ${consumer} may hold ${eventId} until ${time(until)}. Nothing was changed. Wait and repeat the command. --force takes ` +
-      "the message from the worker now, but the worker's calls outside DynamoDB continue.",
+      "the message from the worker now, but the worker's calls to other services continue.",
     { retryAfterMs: Math.max(0, until - now) },
   );
 }
@@ -42,5 +42,14 @@ export function fixRefused(
   return new MailroomError(
     'FIX_REFUSED',
     `The function of ${consumer} refused to commit the fix of ${eventId}: ${code}: ${message} Nothing was changed.`,
+  );
+}
+
+/** The inbox is in PostgreSQL, where a decision and a fix in DynamoDB do not commit together. */
+export function commitsNothing({ consumer, eventId }: MessageDecision): MailroomError {
+  return new MailroomError(
+    'NOT_IN_POSTGRES',
+    `The inbox of ${consumer} is in PostgreSQL, where --commit cannot end ${eventId}. Nothing was changed. Make the fix in a transaction of your own, ` +
+      'then resolve the message without --commit.',
   );
 }

@@ -1,10 +1,14 @@
+import { systemClock } from '../base/clock.ts';
 import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
 import { isMailroomError } from '../base/errors.ts';
-import { isUnreadableId } from '../store/event-id.ts';
-import { rejectedKey } from '../store/keys.ts';
+import { isUnreadableId, systemRandomBytes } from '../store/event-id.ts';
+import type { InboxRow, PlaceInOrder } from '../store/inbox-row.ts';
+import { inboxKey, rejectedKey } from '../store/keys.ts';
 import { isLastRefused } from '../store/last-sequence.ts';
+import type { TransactDeps } from '../store/retry.ts';
 import { SPARE_DAYS } from '../store/row-expiry.ts';
-import type { TransactAction } from '../store/table.ts';
+import { readInboxRow, type UnreadableRow } from '../store/stored-rows.ts';
+import type { Item, TransactAction } from '../store/table.ts';
 import type { InboxAccess } from './inbox.ts';
 import { withoutInboxRow } from './inbox-completion.ts';
 import { type asSeen, type NOT_FINAL, REJECTED_AS_TOO_OLD } from './inbox-conditions.ts';
@@ -30,30 +34,82 @@ export interface FinalDecision extends Decided {
   readonly replacedBy?: string | undefined;
 }
 
+/** Writes that commit together with a decision. */
+interface DecidedTogether {
+  /** @default none */
+  readonly writes?: readonly TransactAction[];
+  /** Raises the last sequence of an ordered message. @default none */
+  readonly raise?: readonly TransactAction[];
+  /** A pointer of a rejected message without its row refuses the decision. @default false */
+  readonly needsRow?: boolean;
+}
+
+/** The end of the write of a decision. `row-deleted`: such a pointer refused it; `changed`: the row or the last sequence has changed. */
+type DecidedEnd = 'done' | 'changed' | 'row-deleted';
+
+/** A message as it was read for a decision, in the store that has it. */
+export interface MessageToDecide {
+  readonly row: InboxRow | UnreadableRow | undefined;
+  /** The place of its row in an order. */
+  readonly order?: PlaceInOrder | undefined;
+  /** The time of the read by the clock that wrote the lease, epoch milliseconds. Absent: only the clocks of the workers have. */
+  readonly now?: number | undefined;
+  /**
+   * Ends the message.
+   *
+   * @param from - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
+   * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused
+   */
+  decide(decision: FinalDecision, from: RowsBefore, together?: DecidedTogether): Promise<DecidedEnd>;
+}
+
+/** An operator's changes of the inboxes, in one of the stores. */
+export interface InboxChanges {
+  /** Reads a message. The read sees every earlier write. */
+  read(consumer: string, eventId: string): Promise<MessageToDecide>;
+  /** Allows a message to run that was rejected as too old. @returns `false` if it was not rejected for that reason */
+  allow(consumer: string, allowed: Decided): Promise<boolean>;
+}
+
+/** The changes of the inboxes in a table. */
+export function dynamoInboxChanges({
+  table,
+  clock = systemClock,
+  random = systemRandomBytes,
+}: TransactDeps): InboxChanges {
+  const inboxOf = (consumer: string): InboxAccess => ({ table, clock, random, consumer });
+  return {
+    read: async (consumer, eventId) => {
+      const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
+      return {
+        row: readInboxRow(item),
+        order: placeIn(item),
+        decide: (...wanted) => decideMessage(inboxOf(consumer), ...wanted),
+      };
+    },
+    allow: (consumer, allowed) => allowMessage(inboxOf(consumer), allowed),
+  };
+}
+
+/** The place that a row has. One that was changed by hand may have anything. */
+function placeIn(item: Item | undefined): PlaceInOrder | undefined {
+  const order = item?.order as Partial<PlaceInOrder> | undefined;
+  const isPlace = typeof order?.key === 'string' && Number.isSafeInteger(order.sequence);
+  return isPlace ? (order as PlaceInOrder) : undefined;
+}
+
 /**
  * Any state -> PROCESSED or DISCARDED without running the message, with the REJECTED pointer removed, in one transaction.
  *
  * @param from - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
- * @param options.writes - commit in the same transaction @default none
- * @param options.raise - raises the last sequence of an ordered message in the same transaction @default none
- * @param options.needsRow - a pointer without its row refuses the decision @default false
- * @returns `row-deleted` if such a pointer refused it, `changed` if the row or the last sequence did
  * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused
  */
-export async function decideMessage(
+async function decideMessage(
   inbox: InboxAccess,
   decision: FinalDecision,
   from: RowsBefore,
-  {
-    writes = [],
-    raise = [],
-    needsRow = false,
-  }: {
-    readonly writes?: readonly TransactAction[];
-    readonly raise?: readonly TransactAction[];
-    readonly needsRow?: boolean;
-  } = {},
-): Promise<'done' | 'changed' | 'row-deleted'> {
+  { writes = [], raise = [], needsRow = false }: DecidedTogether = {},
+): Promise<DecidedEnd> {
   const { eventId } = decision;
   const isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' };
   const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) }, ...isGone } };
@@ -78,7 +134,7 @@ const RAISED_AT = 2;
  * PROCESSED or DISCARDED, by an operator. Its row outlives every retention, because an operator's command does not know under which one a
  * repeat will be judged: a deployment may just change it.
  */
-function decided(
+export function decided(
   { clock }: Pick<InboxAccess, 'clock'>,
   { status, fence, by, reason, commitId, replacedBy }: FinalDecision,
 ): RowTransition {
@@ -100,8 +156,21 @@ function decided(
  *
  * @returns `false` if it was not rejected for that reason
  */
-export async function allowMessage(inbox: InboxAccess, { eventId, by, reason }: Decided): Promise<boolean> {
-  const allowed = { runAnyway: true, allowedBy: by, allowedAt: inbox.clock.now(), allowedReason: reason };
-  const { ok } = await writeTransition(inbox, eventId, REJECTED_AS_TOO_OLD, { set: allowed, clear: [] }, []);
+async function allowMessage(inbox: InboxAccess, given: Decided): Promise<boolean> {
+  const { ok } = await writeTransition(
+    inbox,
+    given.eventId,
+    REJECTED_AS_TOO_OLD,
+    allowedToRun(inbox, given),
+    [],
+  );
   return ok;
+}
+
+/** REJECTED as too old -> REJECTED, but its redrive runs it. */
+export function allowedToRun({ clock }: Pick<InboxAccess, 'clock'>, { by, reason }: Decided): RowTransition {
+  return {
+    set: { runAnyway: true, allowedBy: by, allowedAt: clock.now(), allowedReason: reason },
+    clear: [],
+  };
 }

@@ -2,13 +2,12 @@ import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
 import { checkTransaction } from '../outbox/transaction-checks.ts';
 import { mintToken, systemRandomBytes } from '../store/event-id.ts';
 import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../store/inbox-row.ts';
-import { inboxKey } from '../store/keys.ts';
 import { passedOver, raiseLast, readLastSequence } from '../store/last-sequence.ts';
 import type { Note, OperationDeps } from '../store/operation-record.ts';
-import { readable, readInboxRow } from '../store/stored-rows.ts';
-import type { Item, TransactAction } from '../store/table.ts';
+import { readable } from '../store/stored-rows.ts';
+import type { TransactAction } from '../store/table.ts';
 import { asSeen, NOT_FINAL } from './inbox-conditions.ts';
-import { decideMessage, type FinalDecision } from './inbox-operator.ts';
+import { dynamoInboxChanges, type FinalDecision, type InboxChanges } from './inbox-operator.ts';
 import { inboxState } from './inbox-state.ts';
 import {
   areChecked,
@@ -18,6 +17,12 @@ import {
   type StartedEffect,
   startedEffects,
 } from './started-effects.ts';
+
+/** Dependencies of an operator's decisions about messages. */
+export interface SettleDeps extends OperationDeps {
+  /** @default the inboxes in the table */
+  readonly inboxChanges?: InboxChanges | undefined;
+}
 
 /** A message, with the operator who decides about it and the reason. */
 export interface MessageNote extends Note {
@@ -96,7 +101,7 @@ const LEASE_MAX_MS = 15 * 60_000;
  *                leaseUntil     now, by a clock that is not ahead of AWS's
  *
  * 1. At the read, no worker holds the message: it has no row, is FAILED or REJECTED, or is PROCESSING under a lease that ended
- *    at least the clock margin ago. An operator's own clock cannot decide that: a laptop that is half a minute ahead would treat
+ *    at least the clock margin ago. A store that has a clock decides by it. An operator's clock cannot: a laptop that is half a minute ahead would treat
  *    running leases as passed.
  * 2. At the write, the row is unchanged since the read: its status, its fence and its lease. A claim, a takeover or a renewal in
  *    between wins, and the message is read again. A lease that was over at the read is over at the write.
@@ -117,7 +122,7 @@ const LEASE_MAX_MS = 15 * 60_000;
  * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused: nothing was changed
  */
 export async function settleMessage(
-  deps: OperationDeps,
+  deps: SettleDeps,
   {
     force = false,
     unlessReceived = false,
@@ -132,27 +137,26 @@ export async function settleMessage(
 ): Promise<Decision> {
   const { table, clock = systemClock, random = systemRandomBytes } = deps;
   const { consumer, eventId } = note;
-  const inbox = { table, clock, random, consumer };
+  const changes = deps.inboxChanges ?? dynamoInboxChanges(deps);
   const decision = { ...note, status, fence: mintToken(random) };
   const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
   const takesAny = force && effectsChecked === true && writes === undefined;
   for (let looks = 0; looks < LOOKS; looks += 1) {
-    const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
-    // Also of a row that cannot be read otherwise, which only force settles.
-    const own = placeIn(item);
+    const message = await changes.read(consumer, eventId);
+    const { row, order: own } = message;
+    const now = () => message.now ?? clock.now();
     const isPast = isStrict !== undefined && (own?.mode === 'strict') !== isStrict;
     const order = (isPast ? undefined : own) ?? given;
     const place =
       order === undefined || note.replacedBy !== undefined
         ? { raise: [] }
         : await placeToRaise(deps, order, status);
-    const row = readInboxRow(item);
     if (takesAny && !('missing' in place)) {
-      const made = await decideMessage(inbox, decision, NOT_FINAL, { raise: place.raise });
+      const made = await message.decide(decision, NOT_FINAL, { raise: place.raise });
       if (made === 'done') return decided;
     }
     if (unlessReceived && row !== undefined) return { status: 'received' };
-    const judged = force ? clock.now() : await judgedAt(deps, readable(row));
+    const judged = force ? now() : (message.now ?? (await judgedAt(deps, readable(row))));
     const state = inboxState(row, judged, CLOCK_SKEW_MS);
     if (state.is === 'unreadable') {
       // Force settles such a row: only the number before its own is in the way.
@@ -162,9 +166,9 @@ export async function settleMessage(
     if (state.is === 'leased' && !force) return { status: 'leased', until: state.until };
     if (state.is === 'processed' || state.is === 'discarded') return { status: state.is, earlier: state.row };
     const seen = readable(row);
-    const until = writes === undefined || force ? undefined : effectsRunUntil(seen, clock.now());
+    const until = writes === undefined || force ? undefined : effectsRunUntil(seen, now());
     if (until !== undefined) return { status: 'leased', until };
-    const started = effectsToCheck(startedEffects(consumer, eventId, seen, clock.now()));
+    const started = effectsToCheck(startedEffects(consumer, eventId, seen, now()));
     const effects = started.filter(({ state: ended }) => !readsResults || ended !== 'completed');
     if (effects.length > 0 && !areChecked(effectsChecked, started))
       return { status: 'effects-unchecked', effects };
@@ -175,18 +179,11 @@ export async function settleMessage(
       checkTransaction(actions, { table, clock, ownActions: OWN_ACTIONS + raise.length });
     const condition = asSeen(seen);
     const needsRow = seen === undefined && (readsResults || !effectsChecked);
-    const made = await decideMessage(inbox, decision, condition, { writes: actions, raise, needsRow });
+    const made = await message.decide(decision, condition, { writes: actions, raise, needsRow });
     if (made === 'row-deleted') return { status: made };
     if (made === 'done') return decided;
   }
   return { status: 'leased', until: clock.now() }; // its holder keeps changing
-}
-
-/** The place that a row has. One that was changed by hand may have anything. */
-function placeIn(item: Item | undefined): PlaceInOrder | undefined {
-  const order = item?.order as Partial<PlaceInOrder> | undefined;
-  const isPlace = typeof order?.key === 'string' && Number.isSafeInteger(order.sequence);
-  return isPlace ? (order as PlaceInOrder) : undefined;
 }
 
 /** The action that passes over an ordered message in the transaction that ends it, or the number that must be applied before. */

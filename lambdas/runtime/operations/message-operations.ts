@@ -1,14 +1,17 @@
-import { systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { allowMessage } from '../inbox/inbox-operator.ts';
-import { type Decision, type MessageNote, type Settlement, settleMessage } from '../inbox/settle-message.ts';
-import { eventIdTime, isUnreadableId, systemRandomBytes } from '../store/event-id.ts';
+import { dynamoInboxChanges } from '../inbox/inbox-operator.ts';
+import {
+  type Decision,
+  type MessageNote,
+  type SettleDeps,
+  type Settlement,
+  settleMessage,
+} from '../inbox/settle-message.ts';
+import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import type { InboxRow } from '../store/inbox-row.ts';
-import { inboxKey } from '../store/keys.ts';
-import type { OperationDeps } from '../store/operation-record.ts';
-import { isUnreadable, readInboxRow, type UnreadableRow } from '../store/stored-rows.ts';
+import { isUnreadable, type UnreadableRow } from '../store/stored-rows.ts';
 
 /**
  * Sets a message PROCESSED without running its handler, because its work was done by hand. The row gets a new fence, which
@@ -24,7 +27,7 @@ import { isUnreadable, readInboxRow, type UnreadableRow } from '../store/stored-
  * await resolveMessage({ table }, { consumer: 'payments', eventId, reason: 'charged by phone', by: 'ada' });
  * ```
  */
-export async function resolveMessage(deps: OperationDeps, resolution: Settlement): Promise<Decision> {
+export async function resolveMessage(deps: SettleDeps, resolution: Settlement): Promise<Decision> {
   const { eventId } = resolution;
   if (!isUnreadableId(eventId) && !isExternalEventId(eventId)) eventIdTime(eventId); // throws if it is not an event id
   return settleMessage(deps, resolution, 'PROCESSED');
@@ -39,7 +42,7 @@ export async function resolveMessage(deps: OperationDeps, resolution: Settlement
  * changed
  */
 export async function discardMessage(
-  deps: OperationDeps,
+  deps: SettleDeps,
   discard: Omit<Settlement, 'force'>,
 ): Promise<Decision> {
   return settleMessage(deps, discard, 'DISCARDED');
@@ -51,11 +54,11 @@ export async function discardMessage(
  *
  * @throws `NOT_TOO_OLD` if it was not rejected for that reason: nothing was changed
  */
-export async function allowTooOld(deps: OperationDeps, note: MessageNote): Promise<void> {
-  const { table, clock = systemClock, random = systemRandomBytes } = deps;
+export async function allowTooOld(deps: SettleDeps, note: MessageNote): Promise<void> {
   const { consumer, eventId } = note;
-  if (await allowMessage({ table, clock, random, consumer }, note)) return;
-  const row = readInboxRow(await table.get(inboxKey(consumer, eventId), { consistent: true }));
+  const changes = deps.inboxChanges ?? dynamoInboxChanges(deps);
+  if (await changes.allow(consumer, note)) return;
+  const { row } = await changes.read(consumer, eventId);
   throw notTooOld(note, row);
 }
 

@@ -14,11 +14,7 @@ import {
   type UnreadableRow,
 } from '../store/stored-rows.ts';
 import type { Item } from '../store/table.ts';
-
-/** A time as epoch milliseconds. */
-function ms(time: string): string {
-  return `round(extract(epoch FROM ${time})::float8 * 1000::float8)`;
-}
+import { epochMs as ms } from './postgres-inbox-row.ts';
 
 /** The status of an event: that of the first of its rows. */
 export const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'
@@ -87,7 +83,9 @@ export const INBOX: ColumnsOf<MessageColumns> = {
   select: `SELECT i.consumer, i.event_id AS id, i.type, i.status, i.fence, i.attempts, i.unfinished, i.out_of_time AS "outOfTime",
     ${ms('i.claimed_at')} AS "claimedAt", ${ms('i.lease_until')} AS "leaseUntil", ${ms('i.ends_by')} AS "endsBy", ${ms('i.retry_at')} AS "retryAt",
     ${ms('i.processed_at')} AS "processedAt", ${ms('i.rejected_at')} AS "rejectedAt", i.rejected_ids AS "rejectedIds", i.reason,
-    i.last_error AS "lastError", i.fingerprint, i.past_attempts AS past, i.result, ceil(extract(epoch FROM i.expires_at))::float8 AS "expiresAt",
+    ${ms('i.discarded_at')} AS "discardedAt", i.discarded_by AS "discardedBy", i.discarded_reason AS "discardedReason", i.replaced_by AS "replacedBy",
+    i.resolved_by AS "resolvedBy", i.resolved_reason AS "resolvedReason", i.run_anyway AS "runAnyway", ${ms('i.allowed_at')} AS "allowedAt",
+    i.allowed_by AS "allowedBy", i.allowed_reason AS "allowedReason", i.last_error AS "lastError", i.fingerprint, i.past_attempts AS past, i.result, ceil(extract(epoch FROM i.expires_at))::float8 AS "expiresAt",
     ${ms('i.changed_at')} AS "changedAt", ${EFFECTS} AS effects FROM mailroom.inbox i`,
   read: ({ consumer, id, past, effects, rejectedIds, outOfTime, unfinished, changedAt, ...row }) => {
     const item = present({
@@ -99,7 +97,8 @@ export const INBOX: ColumnsOf<MessageColumns> = {
       outOfTime: outOfTime || undefined,
       unfinished: unfinished || undefined,
       processedAt: row.processedAt ?? (row.status === 'PROCESSED' ? changedAt : undefined),
-      discardedAt: row.status === 'DISCARDED' ? changedAt : undefined,
+      discardedAt: row.discardedAt ?? (row.status === 'DISCARDED' ? changedAt : undefined),
+      runAnyway: row.runAnyway || undefined,
       pastAttempts: past === null ? undefined : JSON.parse(past),
       effects: effects === null ? {} : JSON.parse(effects),
     });

@@ -31,7 +31,7 @@ const CONFLICT_TRIES = 4;
 const ROW = `pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
   'status', i.status, 'type', i.type, 'fence', i.fence, 'attempts', i.attempts, 'unfinished', i.unfinished,
   'outOfTime', i.out_of_time, 'lastError', i.last_error, 'fingerprint', i.fingerprint, 'reason', i.reason, 'result', i.result,
-  'pastAttempts', i.past_attempts, 'rejectedIds', i.rejected_ids, 'claimedAt', ${fromNow('i.claimed_at')},
+  'pastAttempts', i.past_attempts, 'rejectedIds', i.rejected_ids, 'runAnyway', i.run_anyway, 'claimedAt', ${fromNow('i.claimed_at')},
   'leaseUntil', ${fromNow('i.lease_until')}, 'endsBy', ${fromNow('i.ends_by')}, 'retryAt', ${fromNow('i.retry_at')},
   'effects', (SELECT pg_catalog.json_object_agg(e.name, pg_catalog.json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
       'endsBy', ${fromNow('e.ends_by')}, 'startedAt', ${fromNow('e.started_at')}, 'result', e.result, 'error', e.error,
@@ -41,6 +41,11 @@ const ROW = `pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
 
 function fromNow(column: string): string {
   return `round(extract(epoch FROM ${column} - clock_timestamp())::float8 * 1000::float8)`;
+}
+
+/** A time of the database, as epoch milliseconds. */
+export function epochMs(time: string): string {
+  return `round(extract(epoch FROM ${time})::float8 * 1000::float8)`;
 }
 
 /** A time of the database, some milliseconds from now. @param ms - an expression */

@@ -2,22 +2,15 @@ import type { Claim, InboxRefusal, InboxRules } from '../inbox/inbox.ts';
 import { refusalBy } from '../inbox/inbox-admission.ts';
 import { ours } from '../inbox/inbox-conditions.ts';
 import { hasHappened, type RowsBefore, type RowTransition } from '../inbox/row-transition.ts';
-import { inMs, type PostgresInboxContext, readRow, runAlone } from './postgres-inbox-row.ts';
+import type { InboxRow } from '../store/inbox-row.ts';
+import { epochMs, inMs, type PostgresInboxContext, readRow, runAlone } from './postgres-inbox-row.ts';
 
 /** A time of the rules' clock, as one of the database's clock. */
 const FROM_NOW = inMs('?::float8');
 
-/** An attribute that has a column. The others belong to an order of events or to an operator's decision, which this store has not. */
+/** An attribute that has a column. The others belong to an order of events, or to a commit of DynamoDB, which this store has not. */
 type Attribute =
-  | Exclude<
-      keyof RowTransition['set'],
-      | 'order'
-      | 'runAnyway'
-      | 'commitId'
-      | 'supersededBy'
-      | 'replacedBy'
-      | `${'allowed' | 'resolved' | 'discarded'}${string}`
-    >
+  | Exclude<keyof RowTransition['set'], 'order' | 'commitId' | 'supersededBy'>
   | 'rejectedAs'
   | 'keepDays';
 
@@ -42,10 +35,20 @@ const COLUMNS: Readonly<Record<Attribute, readonly [column: string, value: strin
   fingerprint: ['fingerprint', '?::text'],
   pastAttempts: ['past_attempts', '?::text'],
   result: ['result', '?::text'],
+  runAnyway: ['run_anyway', '?::boolean', 'false'],
+  allowedAt: ['allowed_at', 'clock_timestamp()'],
+  allowedBy: ['allowed_by', '?::text'],
+  allowedReason: ['allowed_reason', '?::text'],
+  resolvedBy: ['resolved_by', '?::text'],
+  resolvedReason: ['resolved_reason', '?::text'],
+  discardedAt: ['discarded_at', 'clock_timestamp()'],
+  discardedBy: ['discarded_by', '?::text'],
+  discardedReason: ['discarded_reason', '?::text'],
+  replacedBy: ['replaced_by', '?::text'],
 };
 
 /** The number of attempts of a row that exists. A new row has 1, or none. */
-const COUNTED = { next: 'i.attempts + 1', 'taken-back': 'i.attempts - 1', kept: 'i.attempts' };
+const COUNTED = { next: 'i.attempts + 1', 'taken-back': 'i.attempts - 1' };
 
 /**
  * The statement that makes a transition, and its parameters: an update, or an insert-or-update where there may be no row.
@@ -53,7 +56,7 @@ const COUNTED = { next: 'i.attempts + 1', 'taken-back': 'i.attempts - 1', kept: 
  * @param returned - of the row that it wrote
  */
 export function transitionOf(
-  { consumer, clock }: InboxRules,
+  { consumer, clock }: Pick<InboxRules, 'consumer' | 'clock'>,
   eventId: string,
   from: RowsBefore,
   { set, clear, count, ...more }: RowTransition,
@@ -73,7 +76,7 @@ export function transitionOf(
     ...clear.flatMap((name) =>
       name === 'order' ? [] : `${COLUMNS[name][0]} = ${COLUMNS[name][2] ?? 'NULL'}`,
     ),
-    ...(count === undefined ? [] : [`attempts = ${COUNTED[count]}`]),
+    ...(count === undefined || count === 'kept' ? [] : [`attempts = ${COUNTED[count]}`]),
     'changed_at = clock_timestamp()',
   ];
   const rows = rowsBefore(from, parameter);
@@ -100,9 +103,42 @@ function added(id: string): string {
   return `CASE WHEN ${id} = ANY (${ids}) THEN ${ids} ELSE pg_catalog.array_append(${ids}, ${id}) END`;
 }
 
-/** The condition for the rows that a transition may change; empty if they have none. A takeover's effects are locked since they were read. */
+/**
+ * The attributes that may have to be as they were read, as their columns, and what was read in the same form. Effects are other rows,
+ * which the statement does not lock: a transition that needs the effects as read locks the message's row before, so that none starts.
+ */
+const AS_READ: Readonly<
+  Record<keyof NonNullable<RowsBefore['asRead']>, readonly [stored: string, read: (value: never) => unknown]>
+> = {
+  fence: ['i.fence = ?::text', (fence: string) => fence],
+  reason: ['i.reason = ?::text', (reason: string) => reason],
+  leaseUntil: [`${epochMs('i.lease_until')} = ?::float8`, (until: number) => until],
+  effects: [
+    `coalesce((SELECT pg_catalog.jsonb_object_agg(e.name, pg_catalog.jsonb_build_array(e.status, e.fence, e.run)) FROM mailroom.effect e
+      WHERE e.consumer = i.consumer AND e.event_id = i.event_id), '{}'::jsonb) = ?::text::jsonb`,
+    (effects: NonNullable<InboxRow['effects']>) =>
+      JSON.stringify(
+        Object.fromEntries(
+          Object.entries(effects).map(([name, { status, fence, run }]) => [name, [status, fence, run]]),
+        ),
+      ),
+  ],
+};
+
+/** The column of an attribute that was missing when it was read. A row has a map of effects from its first claim on. */
+const MISSING = { fence: 'i.fence', reason: 'i.reason', leaseUntil: 'i.lease_until' };
+
+/** The condition for the rows that a transition may change; empty if they have none. */
 function rowsBefore(
-  { status = [], leasePassed, unfinishedBelow, fence, asRead, notRejectedAs }: RowsBefore,
+  {
+    status = [],
+    notStatus = [],
+    leasePassed,
+    unfinishedBelow,
+    fence,
+    asRead = {},
+    notRejectedAs,
+  }: RowsBefore,
   parameter: (value: unknown) => string,
 ): string {
   const inStatus = status.map((one) => {
@@ -113,10 +149,17 @@ function rowsBefore(
       return `(${is} AND i.unfinished < ${unfinishedBelow})`;
     return is;
   });
-  const seen = fence ?? asRead?.fence;
+  const unchanged = Object.entries(asRead).map(([name, value]) => {
+    const attribute = name as keyof typeof AS_READ;
+    if (value === undefined && attribute !== 'effects') return `${MISSING[attribute]} IS NULL`;
+    const [stored, read] = AS_READ[attribute];
+    return stored.replace('?', () => parameter(read((value ?? {}) as never)));
+  });
   return [
     ...(inStatus.length === 0 ? [] : [`(${inStatus.join(' OR ')})`]),
-    ...(seen === undefined ? [] : [`i.fence = ${parameter(seen)}::text`]),
+    ...notStatus.map((one) => `i.status <> '${one}'`),
+    ...(fence === undefined ? [] : [`i.fence = ${parameter(fence)}::text`]),
+    ...unchanged,
     ...(notRejectedAs === undefined
       ? []
       : [`NOT (${parameter(notRejectedAs)}::text = ANY (i.rejected_ids))`]),

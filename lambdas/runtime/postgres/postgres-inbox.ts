@@ -6,6 +6,7 @@ import { resultJson } from '../inbox/inbox-completion.ts';
 import { openedNow } from '../inbox/inbox-history.ts';
 import { cutOff, failed, outOfTime, processed, released } from '../inbox/inbox-transitions.ts';
 import { fenceLost } from '../inbox/inbox-writes.ts';
+import { unreadableMark } from '../store/event-id.ts';
 import { claim, reject, rejectUnclaimed } from './postgres-inbox-claim.ts';
 import { commit, commitUnclaimed } from './postgres-inbox-commit.ts';
 import { finishEffect, startEffect } from './postgres-inbox-effect.ts';
@@ -81,6 +82,9 @@ async function renew<Tx>(ctx: PostgresInboxContext<Tx>, held: Claim): Promise<vo
     throw fenceLost(held, refusalBy(rules, message, row));
 }
 
+const SETTLED_UNREAD = `SELECT event_id AS id FROM mailroom.inbox
+  WHERE consumer = $1::text AND event_id LIKE 'unreadable-%'::text AND status IN ('PROCESSED'::text, 'DISCARDED'::text)`;
+
 /**
  * Reads the retention history, and records this function's retention in it before any row is written under it. An adapter that renames
  * columns or parses JSON fails here, before it has claimed a message.
@@ -99,7 +103,10 @@ function open<Tx>({ rules, database }: PostgresInboxContext<Tx>): Promise<void> 
       [consumer, inboxRetentionDays],
       { as_json: 'text' },
     );
-    memory.history = { retentions: rows.map(({ as_json }) => JSON.parse(as_json)) };
+    // Their rows are the marks: what an operator has settled before this read is looked up by its body.
+    const settled = await runAlone(database, SETTLED_UNREAD, [consumer], { id: 'text' });
+    const unreadableSettled = new Set(settled.map(({ id }) => unreadableMark(id)));
+    memory.history = { retentions: rows.map(({ as_json }) => JSON.parse(as_json)), unreadableSettled };
   };
   return openedNow(rules, read);
 }

@@ -1,3 +1,6 @@
+import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
+import { TOO_OLD } from '../inbox/inbox-conditions.ts';
+
 /** The names in a role's rows of `mailroom.login`: the services whose events a login writes, or the consumers whose inbox it has. */
 const scopes = (role: 'producer' | 'consumer') =>
   `ARRAY(SELECT l.scope FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = '${role}')`;
@@ -24,6 +27,40 @@ export const AUDITED = [...TABLES.filter((table) => table !== 'commit'), 'inbox_
 
 /** The tables of which an operator sees every row. */
 const OPERATED = [...TABLES, 'operation', 'inbox_retention'];
+
+/** An operator's decision is final, names the operator, and outlives every retention: after it, the message would run again. */
+const DECIDED = `(status IN ('PROCESSED', 'DISCARDED') AND fence IS NOT NULL AND coalesce(resolved_by, discarded_by) IS NOT NULL
+  AND expires_at > clock_timestamp() + interval '${INBOX_RETENTION_MAX_DAYS} days')`;
+
+/** A message that an operator lets run although it is older than the retention. */
+const ALLOWED = `(status = 'REJECTED' AND reason = '${TOO_OLD}' AND run_anyway AND allowed_by IS NOT NULL
+  AND coalesce(resolved_by, discarded_by) IS NULL)`;
+
+/**
+ * An operator's decisions about messages. The conditions of a decision are those of its statement, which `transitionOf` makes.
+ *
+ * *Invariant: an operator changes an inbox row only to end its message, once, or to allow it, and the log has an entry with the name of
+ * the login.* Workers never set these columns, so their updates call no trigger.
+ */
+const DECISIONS = `CREATE POLICY decide_absent ON mailroom.inbox FOR INSERT TO mailroom_operator WITH CHECK (${has('operator')} AND ${DECIDED});
+CREATE POLICY decide ON mailroom.inbox FOR UPDATE TO mailroom_operator USING (${has('operator')} AND status NOT IN ('PROCESSED', 'DISCARDED'))
+  WITH CHECK (${DECIDED} OR ${ALLOWED});
+CREATE FUNCTION mailroom.record_decision() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+  VALUES (date_trunc('milliseconds', clock_timestamp()), gen_random_uuid()::text, session_user,
+    CASE NEW.status WHEN 'PROCESSED' THEN 'postgres resolve' WHEN 'DISCARDED' THEN 'postgres discard' ELSE 'postgres allow' END,
+    NEW.consumer || ' ' || NEW.event_id,
+    coalesce(CASE NEW.status WHEN 'PROCESSED' THEN NEW.resolved_reason WHEN 'DISCARDED' THEN NEW.discarded_reason ELSE NEW.allowed_reason END, ''));
+  RETURN NULL;
+END
+$function$;
+CREATE TRIGGER decided AFTER UPDATE OF resolved_by, discarded_by, allowed_by ON mailroom.inbox
+  FOR EACH ROW EXECUTE FUNCTION mailroom.record_decision();
+CREATE TRIGGER decided_absent AFTER INSERT ON mailroom.inbox FOR EACH ROW
+  WHEN (NEW.resolved_by IS NOT NULL OR NEW.discarded_by IS NOT NULL) EXECUTE FUNCTION mailroom.record_decision();
+REVOKE ALL ON FUNCTION mailroom.record_decision FROM PUBLIC;`;
 
 /**
  * The rows that a login may read and write, beside the tables that its role may. The owner of the tables and superusers see all rows.
@@ -55,6 +92,7 @@ CREATE POLICY own_select ON mailroom.commit FOR SELECT ${PRODUCERS} USING (${has
 CREATE POLICY own ON mailroom.inbox TO mailroom_consumer USING (${OWN_CONSUMER});
 CREATE POLICY own ON mailroom.effect TO mailroom_consumer USING (${OWN_CONSUMER});
 CREATE POLICY own ON mailroom.inbox_retention TO mailroom_consumer USING (${OWN_CONSUMER});
+${DECISIONS}
 CREATE FUNCTION mailroom.requeue(event_ids uuid[], reason text) RETURNS SETOF uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
 BEGIN

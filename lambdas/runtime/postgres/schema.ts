@@ -95,12 +95,23 @@ CREATE TABLE mailroom.inbox (
   fingerprint text,
   past_attempts text,
   result text,
+  run_anyway boolean NOT NULL DEFAULT false,
+  allowed_at timestamptz,
+  allowed_by text,
+  allowed_reason text,
+  resolved_by text,
+  resolved_reason text,
+  discarded_at timestamptz,
+  discarded_by text,
+  discarded_reason text,
+  replaced_by text,
   changed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   expires_at timestamptz,
   PRIMARY KEY (consumer, event_id)
 ) WITH (fillfactor = 80);
 CREATE INDEX inbox_open ON mailroom.inbox (consumer, status, changed_at) WHERE status IN ('PROCESSING', 'FAILED', 'REJECTED');
 CREATE INDEX inbox_expires_at ON mailroom.inbox (expires_at);
+CREATE INDEX inbox_settled_unread ON mailroom.inbox (consumer) WHERE event_id LIKE 'unreadable-%' AND status IN ('PROCESSED', 'DISCARDED');
 CREATE TABLE mailroom.effect (
   consumer text NOT NULL,
   event_id text NOT NULL,
@@ -149,6 +160,11 @@ GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_cons
 GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
 GRANT SELECT ON ${AUDITED.map((table) => `mailroom.${table}`).join(', ')} TO mailroom_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
+GRANT INSERT (consumer, event_id, type, status, fence, processed_at, resolved_by, resolved_reason, discarded_at, discarded_by, discarded_reason,
+  replaced_by, expires_at) ON mailroom.inbox TO mailroom_operator;
+GRANT UPDATE (status, fence, processed_at, resolved_by, resolved_reason, discarded_at, discarded_by, discarded_reason, replaced_by, expires_at,
+  run_anyway, allowed_at, allowed_by, allowed_reason, lease_until, ends_by, retry_at, reason, rejected_at, unfinished, out_of_time, changed_at)
+  ON mailroom.inbox TO mailroom_operator;
 ${ROW_ACCESS}`,
   },
 ];

@@ -7,6 +7,7 @@ import type { StoredRows } from '../../../../cli/deployment/stored-rows.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
 import type { Io } from '../../../../cli/terminal/io.ts';
 import { createTerminal } from '../../../../cli/terminal/terminal.ts';
+import type { InboxChanges } from '../../../../lambdas/runtime/inbox/inbox-operator.ts';
 import type { mailroomInMemory } from './mailroom-in-memory.ts';
 import { resourcesInMemory } from './resources-in-memory.ts';
 
@@ -14,6 +15,8 @@ import { resourcesInMemory } from './resources-in-memory.ts';
 export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
   /** @default the rows of its table */
   readonly stored?: StoredRows;
+  /** @default those of its table */
+  readonly inboxChanges?: InboxChanges;
   /** @default everything is as declared */
   readonly deployed?: ReturnType<typeof resourcesInMemory>;
   /** @default false */
@@ -49,6 +52,7 @@ export function memoryDeployment(
     directory,
     table,
     stored: mailroom.stored ?? dynamoRows(table),
+    inboxChanges: mailroom.inboxChanges,
     queues,
     resources: deployed.resources,
     enableMapping: deployed.enableMapping,

@@ -1,0 +1,76 @@
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { dynamoInboxChanges, type InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
+import type { InboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';
+import type { Table } from '../../lambdas/runtime/store/table.ts';
+import type { OpenPostgres } from './postgres-database.ts';
+import { postgresInboxChanges } from './postgres-inbox-changes.ts';
+import type { StoredRows } from './stored-rows.ts';
+
+/** The inboxes in one store. */
+interface InboxStore {
+  readonly name: string;
+  readonly changes: InboxChanges;
+  readonly inbox: Pick<InboxRows, 'byEvent' | 'history'>;
+}
+
+/** The changes of the inboxes of a Mailroom whose services also use PostgreSQL. */
+export function inboxChangesOf({
+  postgres,
+  inPostgres: { inbox },
+  table,
+  inTable,
+  clock,
+  directory,
+}: {
+  readonly postgres: Pick<OpenPostgres, 'database' | 'whole'>;
+  readonly inPostgres: Pick<StoredRows, 'inbox'>;
+  readonly table: Table;
+  readonly inTable: Pick<StoredRows, 'inbox'>;
+  readonly clock: Clock;
+  readonly directory: Pick<Directory, 'consumers'>;
+}): InboxChanges {
+  const changes = postgresInboxChanges({ postgres, inbox, clock });
+  return combinedInboxChanges(
+    { name: 'PostgreSQL', changes, inbox },
+    { name: 'DynamoDB', changes: dynamoInboxChanges({ table, clock }), inbox: inTable.inbox },
+    (name) => directory.consumers.find((entry) => entry.name === name)?.inbox === 'postgres',
+  );
+}
+
+/**
+ * The changes of the inboxes in two stores. A message is decided where its consumer's workers look for its row: a
+ * decision in the other store would let it run.
+ *
+ * @param isInPostgres - by the directory, the inbox of a consumer is in PostgreSQL
+ */
+function combinedInboxChanges(
+  postgres: InboxStore,
+  dynamo: InboxStore,
+  isInPostgres: (consumer: string) => boolean,
+): InboxChanges {
+  /** @throws `NOT_IN_POSTGRES` for a row from before the consumer moved */
+  const homeOf = async (consumer: string, eventId: string): Promise<InboxChanges> => {
+    const [inPostgres, inDynamo] = await Promise.all(
+      [postgres, dynamo].map(({ inbox }) => inbox.history(consumer)),
+    );
+    const isHere = isInPostgres(consumer) || (inPostgres !== undefined && inDynamo === undefined);
+    const [home, other] = isHere ? [postgres, dynamo] : [dynamo, postgres];
+    const rows = await Promise.all([home, other].map(({ inbox }) => inbox.byEvent(consumer, eventId, true)));
+    if (rows[0] === undefined && rows[1] !== undefined) throw moved(consumer, eventId, home, other);
+    return home.changes;
+  };
+  return {
+    read: async (consumer, eventId) => (await homeOf(consumer, eventId)).read(consumer, eventId),
+    allow: async (consumer, allowed) => (await homeOf(consumer, allowed.eventId)).allow(consumer, allowed),
+  };
+}
+
+function moved(consumer: string, eventId: string, home: InboxStore, other: InboxStore): MailroomError {
+  return new MailroomError(
+    'NOT_IN_POSTGRES',
+    `The row of ${eventId} is in ${other.name}, and the inbox of ${consumer} is in ${home.name} now, where a redrive runs the message. Nothing was changed. ` +
+      `If its work is done, let its handler recognize that, or delete its dead letter in AWS.`,
+  );
+}
