@@ -3,9 +3,8 @@ import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-c
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import type { Construct, IConstruct } from 'constructs';
-import type { EFFECTS_IN_DOUBT } from '../../lambdas/runtime/consume/effects-in-doubt.ts';
+import type { EFFECTS_IN_DOUBT, UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/claimed-effects.ts';
 import type { FENCE_LOST } from '../../lambdas/runtime/consume/message-outcome.ts';
-import type { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
 import { addToPolicyOf } from '../checks/granted.ts';
 
 /** `page`: action required now. `ticket`: action required on the next working day. */

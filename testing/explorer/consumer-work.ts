@@ -1,8 +1,8 @@
 import type { SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import { errorCode, errorMessage, isMailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/claimed-effects.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import { readDelivered } from '../../lambdas/runtime/consume/message.ts';
-import { UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/unstable-effects.ts';
 import { type ExternalSubscription, isExternal } from '../../lambdas/runtime/events/external-event.ts';
 import type { Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
 import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';

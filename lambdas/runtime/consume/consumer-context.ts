@@ -12,6 +12,7 @@ import { createOutbox, type Outbox } from '../outbox/outbox.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { EffectState } from '../store/stored-effect.ts';
 import type { Table } from '../store/table.ts';
+import { type Delays, delaysOf } from './delays.ts';
 import type { Delivery } from './delivery.ts';
 import { dynamoInbox } from './dynamo-inbox.ts';
 import type { Inbox } from './inbox-port.ts';
@@ -38,6 +39,7 @@ export interface ConsumerContext {
   readonly queueName?: string | undefined;
   readonly clock: Clock;
   readonly random: RandomBytes;
+  readonly delays: Delays;
   readonly telemetry: Telemetry;
   readonly tracer: Tracer;
   readonly inbox: Inbox;
@@ -78,7 +80,8 @@ export function contextParts(
   const { config, redact, clock = systemClock, random = systemRandomBytes } = deps;
   refuseLongName(config.consumer);
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
-  return { config, clock, random, telemetry, tracer: createTracer(redact) };
+  const delays = delaysOf(config, clock, random);
+  return { config, clock, random, delays, telemetry, tracer: createTracer(redact) };
 }
 
 /** One message on its way through its consumer; each processing step is a function of this context. */
@@ -96,8 +99,11 @@ export interface ClaimedMessage extends Received {
   readonly effects: Effects;
 }
 
-/** The side effects of one claim, as requested by its handler so far. */
+/** The side effects of one claim. */
 export interface Effects {
+  /** Those of earlier claims, as they were when this one read the row; `undefined` for an entry that cannot be read. */
+  readonly before: ReadonlyMap<string, EffectState | undefined>;
+  /** Those that its handler has requested so far. */
   readonly asked: Set<string>;
   /** Those that have happened, under this claim or an earlier one. */
   readonly succeeded: Set<string>;
@@ -106,18 +112,6 @@ export interface Effects {
   readonly running: Map<string, Promise<unknown>>;
   /** The number of calls so far. */
   runs: number;
-}
-
-/** A message whose handler has not started. */
-export function claimedOf(received: Received, claim: Claim): ClaimedMessage {
-  const effects = {
-    asked: new Set<string>(),
-    succeeded: new Set<string>(),
-    ended: new Map(),
-    running: new Map(),
-    runs: 0,
-  };
-  return { ...withFields(received, { attempt: claim.attempt }), claim, effects };
 }
 
 /** The context of one message, whose log lines all carry the fields that identify it. */

@@ -5,31 +5,19 @@ import type { Received } from './consumer-context.ts';
 const WAIT_MAX_MS = 2_000;
 
 /**
- * Records a hint that a message is FAILED, after its row is written, so that failures can be listed without an index. Nothing
- * depends on a hint: writing and removing one never throws and never takes long, and readers check the inbox row.
+ * Records a hint that a message is FAILED, after its row is written, so that failures can be listed without an index; or removes it after
+ * the message was processed or rejected. Nothing depends on a hint: this never throws and never takes long, and readers check the inbox row.
  *
  * @param retryAt - the time at which the message becomes visible again, epoch milliseconds; TTL may delete the hint a day later
  * @param endsBy - the time at which the function is stopped, epoch milliseconds
  */
-export function putFailedHint(
-  ctx: Received,
+export async function writeHint(
+  { clock, telemetry, inbox }: Received,
   eventId: string,
-  retryAt: number,
+  retryAt: number | 'never',
   endsBy: number,
 ): Promise<void> {
-  return attempt(ctx, endsBy, ctx.inbox.putHint(eventId, retryAt));
-}
-
-/** Removes the hint after the message was processed or rejected. */
-export function removeFailedHint(ctx: Received, eventId: string, endsBy: number): Promise<void> {
-  return attempt(ctx, endsBy, ctx.inbox.removeHint(eventId));
-}
-
-async function attempt(
-  { clock, telemetry }: Received,
-  endsBy: number,
-  write: Promise<unknown>,
-): Promise<void> {
+  const write = retryAt === 'never' ? inbox.removeHint(eventId) : inbox.putHint(eventId, retryAt);
   const written = write.then(
     () => {},
     (error: unknown) =>

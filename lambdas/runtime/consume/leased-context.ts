@@ -3,41 +3,67 @@ import type { JsonOf } from '../base/json.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { effectSpan } from '../observe/message-spans.ts';
-import type { Telemetry } from '../observe/telemetry.ts';
 import { inSpan } from '../observe/tracer.ts';
 import type { Commit } from '../outbox/outbox.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';
-import { afterStep, type HandlerState, type HandlerStep, NOT_STARTED } from './handler-state.ts';
+import { type HandlerCalls, listened, unseenFailures } from './handler-calls.ts';
 import type { HandlerWork } from './inbox-port.ts';
 import { runOnce } from './once.ts';
 import { onceEach } from './once-each.ts';
-import { TrackedPromise } from './tracked-promise.ts';
+
+/** The reason for which a message waits, whatever its handler does. */
+export type Blocked = EffectInProgress | Overtaken;
+
+/** The state of one run of a leased handler, as far as it decides the outcome of its message. */
+export interface HandlerState {
+  readonly commit: CommitState;
+  /** An effect may still be running elsewhere, or another event of the aggregate was applied: the message waits. */
+  readonly blocked: Blocked | undefined;
+  /**
+   * A commit was refused because of a call that its handler did not await. From then on the run may neither start nor commit anything, and
+   * the message fails, whatever its handler makes of the refusal: that call may be work that is not done.
+   */
+  readonly notAwaited: MailroomError | undefined;
+  /** The last call that failed because the table was unreachable: no attempt is counted then. */
+  readonly outage: { readonly error: unknown } | undefined;
+  /** The number of table calls that the handler is waiting for. */
+  readonly waiting: number;
+  /** Set when the function's time ran out before the handler ended. `lostTimeToTable`: slow table calls used up its time. */
+  readonly cutOff: { readonly lostTimeToTable: boolean } | undefined;
+  /** True once the handler's function has returned or thrown; calls that it did not await may still be under way. */
+  readonly returned: boolean;
+  /** True once the handler has ended: un-awaited code may not start anything more. */
+  readonly ended: boolean;
+}
+
+/** `unknown`: a commit whose response was lost, and which may still take effect. */
+type CommitState =
+  | { readonly kind: 'none' | 'running' | 'done' }
+  | { readonly kind: 'unknown'; readonly error: unknown };
+
+/** A change of a run's state. */
+export type HandlerStep =
+  /** A call was sent to the table, or the table has answered one: also with an error. */
+  | { readonly is: 'table-called' | 'table-answered' }
+  /** A commit has begun, was certainly not written, or was written. */
+  | { readonly is: 'commit-begun' | 'commit-refused' | 'committed' }
+  | { readonly is: 'commit-unknown'; readonly error: unknown }
+  | { readonly is: 'blocked'; readonly error: Blocked }
+  | { readonly is: 'not-awaited'; readonly error: MailroomError }
+  | { readonly is: 'outage'; readonly error: unknown }
+  | { readonly is: 'cut-off'; readonly lostTimeToTable: boolean }
+  | { readonly is: 'returned' | 'ended' };
 
 /** One run of a leased handler. */
-export interface HandlerRun {
+export interface HandlerRun extends HandlerCalls {
   readonly claimed: ClaimedMessage;
   readonly event: HandledEvent;
   /** Aborted when the handler must stop. */
   readonly signal: AbortSignal;
-  /** All calls that the handler has made. */
-  readonly calls: Promise<unknown>[];
-  /** Those that have not ended, with the text that names each in an error. */
-  readonly underWay: Map<TrackedPromise<unknown>, string>;
-  /** The failures among these calls and any promises chained to them. */
-  readonly failures: FailedCall[];
   /** Changed only by {@link take}. */
   state: HandlerState;
-}
-
-/** A failed call of a handler, or a failed promise that was chained to one. */
-interface FailedCall {
-  readonly what: string;
-  readonly call: TrackedPromise<unknown>;
-  readonly error: unknown;
-  /** True if the call was under way when the handler returned, so that its listeners decided nothing. */
-  readonly late: boolean;
 }
 
 const COMMIT = 'ctx.commit';
@@ -52,15 +78,54 @@ export function take(run: HandlerRun, step: HandlerStep): void {
   run.state = afterStep(run.state, step);
 }
 
-/** The failures that the handler has not seen: without them, it would not know that its work is incomplete. */
-export function unseenFailures({ failures }: HandlerRun): FailedCall[] {
-  return failures.filter(({ call, late }) => late || !call.handled);
+/** The state of a run whose handler has done nothing yet. */
+export const NOT_STARTED: HandlerState = {
+  commit: { kind: 'none' },
+  blocked: undefined,
+  notAwaited: undefined,
+  outage: undefined,
+  waiting: 0,
+  cutOff: undefined,
+  returned: false,
+  ended: false,
+};
+
+/** Returns the state after a step. */
+export function afterStep(state: HandlerState, step: HandlerStep): HandlerState {
+  switch (step.is) {
+    case 'table-called':
+      return { ...state, waiting: state.waiting + 1 };
+    case 'table-answered':
+      return { ...state, waiting: state.waiting - 1 };
+    case 'commit-begun':
+      return { ...state, commit: { kind: 'running' } };
+    case 'commit-refused':
+      return { ...state, commit: { kind: 'none' } };
+    case 'committed':
+      return { ...state, commit: { kind: 'done' } };
+    case 'commit-unknown':
+      return { ...state, commit: { kind: 'unknown', error: step.error } };
+    case 'blocked':
+      return { ...state, blocked: step.error };
+    case 'not-awaited':
+      return { ...state, notAwaited: step.error };
+    case 'outage':
+      return { ...state, outage: { error: step.error } };
+    case 'cut-off':
+      return { ...state, cutOff: { lostTimeToTable: step.lostTimeToTable } };
+    case 'returned':
+      return { ...state, returned: true };
+    case 'ended':
+      return { ...state, ended: true };
+  }
 }
 
 /** Makes the context that a run passes to its handler. */
 export function leasedContext(run: HandlerRun): LeasedContext {
   const { claim, clock, logFields, delivery } = run.claimed;
+  const commits = (wanted: Commit | HandlerWork) => commit(run, wanted);
   const runs: LeasedContext['once'] = (name, effect) => once(run, name, effect);
+  const runsEach: LeasedContext['onceEach'] = (...call) => onceEach(runs, effectNames(run), ...call);
   return {
     attempt: claim.attempt,
     signal: run.signal,
@@ -68,37 +133,18 @@ export function leasedContext(run: HandlerRun): LeasedContext {
     logFields,
     remainingMs: () => Math.max(0, claim.endsBy - clock.now()),
     once: (name, effect) => listened(run, onceText(name), runs(name, effect)),
-    onceEach: (name, items, effect, options) =>
-      listened(
-        run,
-        `ctx.onceEach("${name}")`,
-        onceEach(runs, effectNames(run), name, items, effect, options),
-      ),
-    commit: (wanted) => listened(run, COMMIT, commit(run, wanted)),
+    onceEach: (name, ...rest) => listened(run, `ctx.onceEach("${name}")`, runsEach(name, ...rest)),
+    commit: (wanted) => listened(run, COMMIT, commits(wanted)),
   };
 }
 
 /** The names of the effects that the message's row has: those that the claim read, and those that this run called. */
-function effectNames({ claimed: { claim, effects } }: HandlerRun): string[] {
-  return [...Object.keys(claim.effects), ...effects.asked];
+function effectNames({ claimed: { effects } }: HandlerRun): string[] {
+  return [...effects.before.keys(), ...effects.asked];
 }
 
 function onceText(name: string): string {
   return `ctx.once("${name}")`;
-}
-
-/** Keeps the failure of an un-awaited call from ending the process, and records it so that it fails the message instead. */
-function listened<T>(run: HandlerRun, what: string, promise: Promise<T>): Promise<T> {
-  run.calls.push(promise);
-  const tracked = new TrackedPromise(promise, (call, failure) => {
-    const wasUnderWay = run.underWay.delete(call);
-    if (failure === undefined) return;
-    const { error } = failure;
-    run.failures.push({ what, call, error, late: wasUnderWay && run.state.returned });
-    if (run.state.ended && !call.handled) logUnhandled(run.claimed.telemetry, error);
-  });
-  run.underWay.set(tracked, what);
-  return tracked;
 }
 
 async function once<T>(
@@ -200,12 +246,6 @@ function refuseWhenEnded({ state, claimed }: HandlerRun, what: string): void {
   );
   claimed.telemetry.log.error(error.message, { error });
   throw error;
-}
-
-/** Logs the failure of an un-awaited call that can no longer fail the message. A call that was too late was logged when it was made. */
-export function logUnhandled(telemetry: Telemetry, error: unknown): void {
-  if (isMailroomError(error, 'HANDLER_ENDED') || isMailroomError(error, 'AFTER_COMMIT')) return;
-  telemetry.log.error('A call that a handler did not await has failed', { error: error as Error });
 }
 
 /** A commit that is not yet sent is refused then: it would settle the message without this call. */

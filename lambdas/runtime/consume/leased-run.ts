@@ -4,15 +4,9 @@ import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
-import type { Blocked } from './handler-state.ts';
-import {
-  type HandlerRun,
-  handlerRun,
-  leasedContext,
-  logUnhandled,
-  take,
-  unseenFailures,
-} from './leased-context.ts';
+import { logUnhandled, unseenFailures } from './handler-calls.ts';
+import { type Blocked, type HandlerRun, handlerRun, leasedContext, take } from './leased-context.ts';
+import { readEvent } from './message.ts';
 import { effectsIdle } from './once.ts';
 
 /** The end of a leased handler's run. */
@@ -62,9 +56,16 @@ export function outOfTime(cause?: unknown): MailroomError {
 export async function runLeased(
   claimed: ClaimedMessage,
   handler: LeasedHandler,
-  event: HandledEvent,
+  envelope: HandledEvent,
 ): Promise<LeasedRun> {
-  const { claim, clock, delivery } = claimed;
+  const { inbox, telemetry, claim, clock, delivery } = claimed;
+  let event: HandledEvent;
+  try {
+    // Under the claim, so that a schema that kills the process leaves a claim without a result.
+    event = await readEvent(handler.definition, envelope);
+  } catch (error) {
+    return { kind: 'not-started', error };
+  }
   const over = new AbortController();
   const stop = new AbortController();
   const run = handlerRun(claimed, event, stop.signal);
@@ -79,7 +80,13 @@ export async function runLeased(
     const lostTimeToTable = late || run.state.waiting > 0;
     take(run, { is: 'cut-off', lostTimeToTable });
     stop.abort(outOfTime());
-    await recordTimeout(claimed, lostTimeToTable);
+    // In the row, if time allows: the response must be sent before the function is stopped.
+    const marked = inbox
+      .markOutOfTime(claim, outOfTime(), lostTimeToTable)
+      .catch((error: unknown) =>
+        telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
+      );
+    await withDeadline(clock, MARK_MAX_MS, marked, () => {});
     await effectsIdle(claimed);
     return { kind: 'out-of-time', lostTimeToTable };
   });
@@ -115,19 +122,6 @@ async function returnedOrThrew(handle: () => Promise<unknown>): Promise<LeasedRu
   } catch (error) {
     return { kind: 'threw', error };
   }
-}
-
-/** Records in the row that the time was up, if time allows: the response must be sent before the function is stopped. */
-async function recordTimeout(
-  { inbox, telemetry, clock, claim }: ClaimedMessage,
-  lostTimeToTable: boolean,
-): Promise<void> {
-  const marked = inbox
-    .markOutOfTime(claim, outOfTime(), lostTimeToTable)
-    .catch((error: unknown) =>
-      telemetry.log.warn('A message that ran out of time could not be marked', { error: error as Error }),
-    );
-  await withDeadline(clock, MARK_MAX_MS, marked, () => {});
 }
 
 /** @param renewals - told whether a renewal is under way */

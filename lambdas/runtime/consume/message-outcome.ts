@@ -1,16 +1,16 @@
 import { timeText } from '../base/clock.ts';
-import { errorCode, errorMessage, explainedBy, isMailroomError, MailroomError } from '../base/errors.ts';
+import { explainedBy, isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison, poison } from '../base/poison.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
 import { eventIdTime, isEventId, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
+import { reportEffectsOfUnclaimed } from './claimed-effects.ts';
 import type { Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
-import { reportEffectsOfUnclaimed } from './effects-in-doubt.ts';
-import { removeFailedHint } from './failed-hints.ts';
-import { afterOutageMs, retryAfterMs, untilAloneMs, untilMs } from './next-visibility.ts';
+import { writeHint } from './failed-hints.ts';
 
 /** The code in the log line of a worker that has lost its message. */
 export const FENCE_LOST = 'FENCE_LOST';
@@ -30,7 +30,7 @@ export interface ShownAgain {
 }
 
 /** The outcome of a message in its span. A message that was put back, or that another worker holds, is `waiting`. */
-export type SpanOutcome =
+type SpanOutcome =
   | 'waiting'
   | 'processed'
   | 'skipped'
@@ -46,19 +46,78 @@ export function again(afterMs: number, error: unknown): ShownAgain {
   return { kind: 'again', afterMs, error };
 }
 
-/**
- * This worker set the row PROCESSED. A heartbeat is not counted: the latency of an idle consumer would be that of heartbeats, and one
- * that fails at every message would seem to process some.
- */
-export function reportProcessed({ telemetry, clock, delivery, span }: Received): MessageOutcome {
+/** A message that fails for its source, and its next visibility. */
+interface Failure {
+  readonly is: 'rejected' | 'failed' | 'retry-later' | 'outage' | 'out-of-time' | 'leased';
+  readonly error: unknown;
+  /** @default 0: immediately */
+  readonly afterMs?: number | undefined;
+}
+
+/** The end of a message in this invocation, as it is decided and before it is reported. */
+export type MessageEnd = Failure | { readonly is: 'processed' | 'superseded' };
+
+/** The metric and the log line of each failure. One without a text is part of the ordinary course. */
+const REPORTED: Readonly<
+  Record<
+    Failure['is'],
+    { readonly count?: (to: Telemetry) => void; readonly text?: string; readonly outcome?: SpanOutcome }
+  >
+> = {
+  rejected: {
+    count: (to) => to.count('MessagesRejected'),
+    text: 'A message was rejected; it becomes a dead letter',
+    outcome: 'rejected',
+  },
+  failed: {
+    count: (to) => to.count('MessagesFailed'),
+    text: 'A message failed and will be retried',
+    outcome: 'failed',
+  },
+  // Its handler chose the delay: it waits, and is not counted as a failure.
+  'retry-later': { text: 'A message failed and will be retried', outcome: 'retry-later' },
+  outage: { count: (to) => to.count('TableFailures'), outcome: 'outage' },
+  'out-of-time': { text: 'A handler ran out of time', outcome: 'failed' },
+  leased: { count: (to) => to.count('MessagesLeased') },
+};
+
+/** Reports the end of a message: in metrics, in the log and in its span. */
+export function report(received: Received, finding: MessageEnd): MessageOutcome {
+  const { telemetry, clock, delivery, span } = received;
+  if ('error' in finding) return reportFailure(received, finding);
+  span.set(OUTCOME, finding.is satisfies SpanOutcome);
+  if (finding.is === 'superseded') telemetry.count('MessagesSuperseded');
+  // A heartbeat is not counted: the latency of an idle consumer would be that of heartbeats, and one that fails at every message would seem
+  // to process some.
+  if (finding.is === 'superseded' || deliversHeartbeat(delivery)) return { kind: 'done' };
   const { eventId, sentAt } = delivery.message;
-  span.set(OUTCOME, 'processed' satisfies SpanOutcome);
-  if (deliversHeartbeat(delivery)) return { kind: 'done' };
   telemetry.count('MessagesProcessed');
   // An external event has no commit; its latency counts from its arrival in the queue.
   const since = isEventId(eventId) ? eventIdTime(eventId) : isExternalEventId(eventId) ? sentAt : undefined;
   if (since !== undefined) telemetry.duration('ProcessLatency', clock.now() - since);
   return { kind: 'done' };
+}
+
+function reportFailure({ telemetry, span }: Received, { is, error, afterMs = 0 }: Failure): ShownAgain {
+  const { count, text = outageText(error), outcome } = REPORTED[is];
+  count?.(telemetry);
+  if (outcome !== undefined) {
+    telemetry.log.error(text, { error: error as Error });
+    span.set(OUTCOME, outcome);
+    if (outcome !== 'retry-later') span.fail(error);
+  }
+  return is === 'rejected' ? rejected(error) : again(afterMs, error);
+}
+
+/** Mailroom could not reach its table, or cannot read a row: no attempt is counted, and the message becomes visible again once that may be over. */
+export function reportOutage(received: Received, error: unknown): ShownAgain {
+  const afterMs = received.delays.outageMs(received.delivery.receives);
+  return reportFailure(received, { is: 'outage', error, afterMs });
+}
+
+function outageText(error: unknown): string {
+  const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
+  return `Mailroom ${what} its table; no attempt of the message is counted`;
 }
 
 /** The message is healthy and carries no event: it needs no row. */
@@ -69,40 +128,9 @@ export function reportSkipped({ telemetry, span }: Received, why: string): Messa
   return { kind: 'done' };
 }
 
-/** The row is REJECTED. The message fails and is visible immediately, until its receives are exhausted and SQS moves it to the DLQ. */
-export function reportRejected(received: Received, error: unknown): ShownAgain {
-  received.telemetry.count('MessagesRejected');
-  logFailure(received, 'A message was rejected; it becomes a dead letter', error, 'rejected');
-  return rejected(error);
-}
-
-/**
- * The attempt failed, and the message becomes visible again after `afterMs`.
- *
- * @param chosen - true if the handler chose the delay: it waits, and is not counted as a failure
- */
-export function reportFailed(
-  received: Received,
-  afterMs: number,
-  error: unknown,
-  chosen = isMailroomError(error, 'RETRY_LATER'),
-): ShownAgain {
-  if (!chosen) received.telemetry.count('MessagesFailed');
-  logFailure(received, 'A message failed and will be retried', error, chosen ? 'retry-later' : 'failed');
-  return again(afterMs, error);
-}
-
-/** Mailroom could not reach its table, or cannot read a row: no attempt is counted, and the message becomes visible again once that may be over. */
-export function reportOutage(received: Received, error: unknown): ShownAgain {
-  received.telemetry.count('TableFailures');
-  const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
-  logFailure(received, `Mailroom ${what} its table; no attempt of the message is counted`, error, 'outage');
-  return again(afterOutageMs(received, received.delivery.receives), error);
-}
-
 /** The function has too little time left to start the message. */
-export function tooLate({ random, delivery: { receives } }: Received): ShownAgain {
-  return again(afterOutageMs({ random }, receives), noTimeLeft());
+export function tooLate({ delays, delivery: { receives } }: Received): ShownAgain {
+  return again(delays.outageMs(receives), noTimeLeft());
 }
 
 /** Makes the error of a message that is not started, because its function is about to end. */
@@ -114,8 +142,8 @@ export function noTimeLeft(): MailroomError {
 }
 
 /** It must run alone and cannot do so now: visible again after a random delay, so that suspects do not return together. */
-export function waitToRunAlone({ random, delivery: { receives } }: Received): ShownAgain {
-  return again(untilAloneMs({ random }, receives), madeRoom());
+export function waitToRunAlone({ delays, delivery: { receives } }: Received): ShownAgain {
+  return again(delays.untilAloneMs(receives), madeRoom());
 }
 
 /** It makes way for a message that must run alone: visible again immediately, for another invocation. */
@@ -126,7 +154,13 @@ export function putBack(): ShownAgain {
 /** Fails a message without a claim. @throws the table's error if the message cannot be rejected */
 export async function failUnclaimed(received: Received, error: unknown): Promise<MessageOutcome> {
   if (isPoison(error)) return rejectAsPoison(received, error);
-  return reportFailed(received, retryAfterMs(received, received.delivery.receives, error), error);
+  const afterMs = received.delays.retryMs(received.delivery.receives, error);
+  return reportFailure(received, { is: failedAs(error), error, afterMs });
+}
+
+/** A handler's own choice of the delay is not counted as a failure. */
+export function failedAs(error: unknown): MessageEnd['is'] & ('failed' | 'retry-later') {
+  return isMailroomError(error, 'RETRY_LATER') ? 'retry-later' : 'failed';
 }
 
 async function rejectAsPoison(received: Received, error: unknown): Promise<MessageOutcome> {
@@ -138,12 +172,12 @@ async function rejectAsPoison(received: Received, error: unknown): Promise<Messa
   const wasRejected = row?.rejectedIds?.has(messageId) ?? false;
   // An operator has settled another message with this body, which is a repeat only once its event can be read.
   if (refusal.status === 'processed' && isUnreadableId(eventId) && !wasRejected)
-    return reportRejected(received, error);
+    return reportFailure(received, { is: 'rejected', error });
   if (refusal.status !== 'rejected') return refused(received, refusal);
   if (!wasRejected) reportEffectsOfUnclaimed(received, row);
   // Without a claim, an earlier failure is unknown; on the first receive there cannot be one.
-  if (receives > 1) await removeFailedHint(received, eventId, endsBy);
-  return reportRejected(received, error);
+  if (receives > 1) await writeHint(received, eventId, 'never', endsBy);
+  return reportFailure(received, { is: 'rejected', error });
 }
 
 /** Another worker, or a final state, prevents work on this message. */
@@ -172,49 +206,11 @@ export async function refused(received: Received, refusal: InboxRefusal): Promis
 
 /** Another worker holds the message, and it waits until a second after a given time. */
 export function reportLeased(received: Received, until: number): ShownAgain {
-  received.telemetry.count('MessagesLeased');
-  return again(untilMs(received, until), leasedUntil(until));
-}
-
-/** This worker lost the message, and its write was refused. */
-export function fenceRefused(received: Received, refusal: InboxRefusal): Promise<MessageOutcome> {
-  received.telemetry.count('FenceRefused');
-  received.telemetry.log.warn('A worker finished a message after losing its lease; nothing was written', {
-    status: refusal.status,
-    code: FENCE_LOST,
+  return reportFailure(received, {
+    is: 'leased',
+    error: leasedUntil(until),
+    afterMs: received.delays.untilMs(until),
   });
-  return refused(received, refusal);
-}
-
-/** Logs a failure of the message, and records it in its span. */
-export function logFailure(
-  { telemetry, span }: Received,
-  what: string,
-  error: unknown,
-  outcome: SpanOutcome = 'failed',
-): void {
-  telemetry.log.error(what, { error: error as Error });
-  span.set(OUTCOME, outcome);
-  if (outcome !== 'retry-later') span.fail(error);
-}
-
-/** Makes the poison error of a message whose attempts are exhausted. @param error - that of the last one, which becomes the cause */
-export function attemptsSpent(attempts: number, error: unknown): MailroomError {
-  // Uncut: redaction must see the whole text to find what it looks for.
-  const last =
-    errorCode(error) === 'UNKNOWN'
-      ? errorMessage(error, Number.POSITIVE_INFINITY)
-      : `${errorCode(error)}: ${errorMessage(error, Number.POSITIVE_INFINITY)}`;
-  return poison('ATTEMPTS_EXHAUSTED', spentText(attempts, last), { cause: error });
-}
-
-/** As {@link attemptsSpent}, of a message whose row has the error of its last attempt. */
-export function spentBefore(attempts: number, lastError: string | undefined): MailroomError {
-  return poison('ATTEMPTS_EXHAUSTED', spentText(attempts, String(lastError)));
-}
-
-function spentText(attempts: number, last: string): string {
-  return `Rejected after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. ${last}`;
 }
 
 /** Visible immediately: the row prevents another run of the handler. */

@@ -6,7 +6,6 @@ import { poison } from '../base/poison.ts';
 import { maskedPath } from '../events/payload-issues.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import { type EffectCall, type EffectEnd, effectIn } from '../inbox/inbox-effect.ts';
-import { effectState } from '../inbox/started-effects.ts';
 import { backoffMs } from '../store/retry.ts';
 import type { StoredEffect } from '../store/stored-effect.ts';
 import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';
@@ -72,7 +71,7 @@ async function perform(
     effects.succeeded.add(name);
     return parsed(completed.result);
   }
-  const mayHaveHappened = isInDoubt(claimed, name);
+  const mayHaveHappened = isInDoubt(effects, name);
   let result: unknown;
   try {
     result = await effect(idempotencyKey(config.consumer, claim.message.eventId, name));
@@ -91,10 +90,9 @@ async function perform(
 }
 
 /** Returns true if an earlier run of an effect, under this claim or another one, may have happened. */
-function isInDoubt({ claim, effects, clock }: ClaimedMessage, name: string): boolean {
-  const stored = effectIn(claim.effects, name);
-  const state = effects.ended.get(name) ?? (stored && effectState(stored as StoredEffect, clock.now()));
-  return state !== undefined && state !== null && state !== 'nothing-happened';
+function isInDoubt({ ended, before }: Effects, name: string): boolean {
+  const state = ended.get(name) ?? before.get(name);
+  return state !== undefined && state !== 'nothing-happened';
 }
 
 /** Starts an effect. One whose start may have been stored is recorded as run. */

@@ -9,7 +9,8 @@ import { type LastSequence, Overtaken, orderVerdict, readPlace } from '../store/
 import { supersede } from './claimed-run.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { Handler } from './handler.ts';
-import { again, failUnclaimed, type MessageOutcome } from './message-outcome.ts';
+import { again, failUnclaimed, type MessageOutcome, refused } from './message-outcome.ts';
+import type { ClaimEnd } from './run-ending.ts';
 
 /** The longest time that a message waits for its predecessor before it is received again, seconds. */
 const WAIT_MAX_S = 60;
@@ -99,8 +100,10 @@ async function atGate(
     case 'repeated':
       return { outcome: await failUnclaimed(passed, repeated(order.sequence, seen.eventId)) };
     case 'applied':
-    case 'superseded':
-      return { outcome: await supersede(passed, seen.last) };
+    case 'superseded': {
+      const end = await supersede(passed, seen.last);
+      return { outcome: await outcomeOf(passed, end) };
+    }
     case 'waits':
       return { outcome: await wait(passed, order, seen) };
     case 'runs':
@@ -117,19 +120,23 @@ export async function onGatedRuns(
   received: Received,
   handler: Handler,
   event: HandledEvent,
-  run: (passed: Received) => Promise<MessageOutcome>,
+  run: (passed: Received) => Promise<ClaimEnd>,
 ): Promise<MessageOutcome> {
   const { clock, delivery } = received;
   for (let tries = 1; ; tries += 1) {
     const gate = await atGate(received, handler, event);
     if ('outcome' in gate) return gate.outcome;
     try {
-      return await run(gate.passed);
+      return await outcomeOf(gate.passed, await run(gate.passed));
     } catch (error) {
       if (!(error instanceof Overtaken)) throw error;
       if (tries === GATE_TRIES || delivery.endsBy - clock.now() < TRY_MIN_MS) return again(1_000, error);
     }
   }
+}
+
+async function outcomeOf(received: Received, end: ClaimEnd): Promise<MessageOutcome> {
+  return 'status' in end ? refused(received, end) : end;
 }
 
 /** The maximum number of consecutive runs of a message that other events overtake. */

@@ -9,13 +9,8 @@ import type { LeasedHandler, TransactionalContext, TransactionalHandler } from '
 import type { HandlerWork } from './inbox-port.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { readEvent } from './message.ts';
-import {
-  failUnclaimed,
-  type MessageOutcome,
-  refused,
-  reportOutage,
-  reportProcessed,
-} from './message-outcome.ts';
+import { failUnclaimed, report, reportOutage } from './message-outcome.ts';
+import type { ClaimEnd } from './run-ending.ts';
 
 /** The maximum number of consecutive runs of a transactional handler whose conditions fail. */
 const CONDITION_TRIES = 4;
@@ -34,7 +29,7 @@ export async function runUnclaimed(
   received: Received,
   handler: TransactionalHandler,
   envelope: HandledEvent,
-): Promise<MessageOutcome | undefined> {
+): Promise<ClaimEnd | undefined> {
   const { delivery, span, logFields } = received;
   const { receives, endsBy } = delivery;
   const remainingMs = () => Math.max(0, endsBy - received.clock.now());
@@ -55,7 +50,7 @@ async function commit(
   received: Received,
   event: HandledEvent,
   work: HandlerWork,
-): Promise<MessageOutcome | undefined> {
+): Promise<ClaimEnd | undefined> {
   const { inbox, clock, telemetry, delivery } = received;
   const { message, receives, endsBy } = delivery;
   // The batch must be answered when the function's time is nearly up.
@@ -69,9 +64,9 @@ async function commit(
     if (end.isOutage) return reportOutage(received, end.error);
     throw end.error;
   }
-  if (end.status !== 'committed') return refused(received, end);
+  if (end.status !== 'committed') return end;
   telemetry.count('EventsCommitted', end.events);
-  return reportProcessed(received);
+  return report(received, { is: 'processed' });
 }
 
 function workOf(

@@ -61,6 +61,19 @@ export function areChecked(checked: EffectsChecked, effects: readonly StartedEff
   return typeof checked === 'string' ? checked === effectsDigest(effects) : checked;
 }
 
+/** Returns how the stored effects of a message ended, by their names; `undefined` for an entry that was set to null by hand. */
+export function effectStates(
+  effects: Readonly<Record<string, StoredEffect>>,
+  now: number,
+): Map<string, EffectState | undefined> {
+  return new Map(
+    Object.entries(effects).map(([name, stored]: [string, StoredEffect | null]) => [
+      name,
+      stored === null ? undefined : effectState(stored, now),
+    ]),
+  );
+}
+
 /** Returns how a stored effect ended. */
 export function effectState(
   { status, endsBy, nothingHappened }: Pick<StoredEffect, 'status' | 'endsBy' | 'nothingHappened'>,

@@ -2,8 +2,8 @@ import { withDeadline } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { isPoison, poison } from '../base/poison.ts';
 import type { ConsumerContext } from '../consume/consumer-context.ts';
-import { again, attemptsSpent, type MessageOutcome, noTimeLeft } from '../consume/message-outcome.ts';
-import { retryAfterMs } from '../consume/next-visibility.ts';
+import { again, type MessageOutcome, noTimeLeft } from '../consume/message-outcome.ts';
+import { attemptsSpent } from '../consume/run-ending.ts';
 import type { SourceMessage } from './source-message.ts';
 
 /**
@@ -31,8 +31,10 @@ const NO_TIME_AGAIN_MS = 1_000;
  * schedule of the consumer, because a schema registry may be away. Its attempts are counted in this process: the message has no row yet, because its
  * event is not known. After the last one, it is rejected, so that it does not hold back its partition forever.
  */
-export function createBodyDecoder(ctx: ConsumerContext, decode: DecodeBody | undefined) {
-  const { clock, config, telemetry } = ctx;
+export function createBodyDecoder(
+  { clock, config, delays, telemetry }: ConsumerContext,
+  decode: DecodeBody | undefined,
+) {
   const attempts = new Map<string, number>();
   let saidTombstone = false;
 
@@ -59,7 +61,7 @@ export function createBodyDecoder(ctx: ConsumerContext, decode: DecodeBody | und
       error: error as Error,
       messageId: id,
     });
-    return { outcome: again(retryAfterMs(ctx, attempt, error), error) };
+    return { outcome: again(delays.retryMs(attempt, error), error) };
   };
 
   /** @param withinMs - the time of the call */

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { delaysOf } from '../../../../lambdas/runtime/consume/delays.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
@@ -28,7 +29,8 @@ async function turn(...batch: readonly Received[]) {
   const random = (length: number) => new Uint8Array(length).fill(128);
   const table = { ...parts.memory, get };
   const inbox = dynamoInbox(createInbox({ ...parts, ...consumerConfig, table, random }), parts.outbox);
-  const ctx = { ...parts, config: consumerConfig, table, random, inbox, tracer: createTracer() };
+  const delays = delaysOf(consumerConfig, parts.clock, random);
+  const ctx = { ...parts, config: consumerConfig, table, random, delays, inbox, tracer: createTracer() };
   const deliveries = [...events].map(
     ([eventId, [name, receives]]): Delivery => ({
       message: { eventId, messageId: name },

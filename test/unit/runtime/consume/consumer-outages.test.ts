@@ -94,6 +94,19 @@ describe('an outage', () => {
     expect(one.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
+  test('that begins during a handler and outlasts it is counted for the handler and for the end of its claim', async () => {
+    const one = oneMessage();
+    const calls: (keyof Table)[] = [];
+    const table = outage(one, Number.POSITIVE_INFINITY, calls);
+    const handler = (ctx: LeasedContext) => {
+      calls.push(...ALL);
+      return commits(ctx);
+    };
+    await one.deliver(handler, { table });
+    expect(one.row()).toMatchObject({ status: 'PROCESSING' });
+    expect(one.telemetry.counted('TableFailures')).toBe(2);
+  });
+
   test.each([
     ['at the start of an effect', 'startedAt', 0],
     ['while the result of an effect is stored', 'completedAt', 1],

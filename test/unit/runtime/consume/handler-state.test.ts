@@ -4,7 +4,7 @@ import {
   type HandlerState,
   type HandlerStep,
   NOT_STARTED,
-} from '../../../../lambdas/runtime/consume/handler-state.ts';
+} from '../../../../lambdas/runtime/consume/leased-context.ts';
 import { EffectInProgress } from '../../../../lambdas/runtime/inbox/inbox-effect.ts';
 
 const first = new Error('first');

@@ -1,23 +1,20 @@
 import { describe, expect, test, vi } from 'vitest';
 import { PoisonMessage, RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
 import { receivedOf } from '../../../../lambdas/runtime/consume/consumer-context.ts';
+import { delaysOf } from '../../../../lambdas/runtime/consume/delays.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import {
-  attemptsSpent,
   failUnclaimed,
-  fenceRefused,
   type MessageOutcome,
   putBack,
   refused,
-  reportFailed,
+  report,
   reportOutage,
-  reportProcessed,
-  reportRejected,
   tooLate,
   waitToRunAlone,
 } from '../../../../lambdas/runtime/consume/message-outcome.ts';
-import { untilMs } from '../../../../lambdas/runtime/consume/next-visibility.ts';
+import { attemptsSpent } from '../../../../lambdas/runtime/consume/run-ending.ts';
 import { createInbox, type InboxRefusal } from '../../../../lambdas/runtime/inbox/inbox.ts';
 import { OUTCOME } from '../../../../lambdas/runtime/observe/message-spans.ts';
 import type { MetricName } from '../../../../lambdas/runtime/observe/telemetry.ts';
@@ -31,6 +28,7 @@ import { CONSUMER } from './consumer-rig.ts';
 const NOW = rig().clock.now();
 const EVENT_ID = mintEventId(NOW - 5_000, 2);
 const broken = new Error('bank answered 503');
+const failed = { is: 'failed', error: broken, afterMs: 7_000 } as const;
 
 /** A received message, which was sent 3 s ago. @param draw - of the random source, 0 to 255: the share of the jitter */
 function receive(receives = 1, draw = 0, eventId = EVENT_ID) {
@@ -46,7 +44,8 @@ function receive(receives = 1, draw = 0, eventId = EVENT_ID) {
     content: { problem: 'unused' },
   };
   const span = { ...NO_SPAN, set: vi.fn(), fail: vi.fn() };
-  const ctx = { ...parts, config: consumerConfig, random, inbox, tracer: createTracer() };
+  const delays = delaysOf(consumerConfig, parts.clock, random);
+  const ctx = { ...parts, config: consumerConfig, random, delays, inbox, tracer: createTracer() };
   return { ...parts, span, received: receivedOf(ctx, delivery, span) };
 }
 
@@ -61,14 +60,20 @@ function seconds(outcome: MessageOutcome): number {
 const code = (outcome: MessageOutcome) => (outcome as { error?: { code?: string } }).error?.code;
 
 test.each<[string, (received: Received) => MessageOutcome, MetricName, string, number]>([
-  ['rejected', (received) => reportRejected(received, broken), 'MessagesRejected', 'rejected', 0],
-  ['failed', (received) => reportFailed(received, 7_000, broken), 'MessagesFailed', 'failed', 7],
+  [
+    'rejected',
+    (received) => report(received, { is: 'rejected', error: broken }),
+    'MessagesRejected',
+    'rejected',
+    0,
+  ],
+  ['failed', (received) => report(received, failed), 'MessagesFailed', 'failed', 7],
   ['in an outage', (received) => reportOutage(received, broken), 'TableFailures', 'outage', 60],
 ])(
   'a message that is %s is counted and logged, and fails its span',
-  (_what, report, metric, outcome, after) => {
+  (_what, reported, metric, outcome, after) => {
     const { received, telemetry, span } = receive();
-    expect(seconds(report(received))).toBe(after);
+    expect(seconds(reported(received))).toBe(after);
     expect(telemetry.counted(metric)).toBe(1);
     expect(telemetry.lines()).toMatchObject([{ level: 'error', extra: { error: broken } }]);
     expect(span.set).toHaveBeenCalledWith(OUTCOME, outcome);
@@ -76,9 +81,10 @@ test.each<[string, (received: Received) => MessageOutcome, MetricName, string, n
   },
 );
 
-test('RetryLater is logged, is not counted as a failure, and does not fail the span of its message', () => {
+test('RetryLater is logged, is not counted as a failure, and does not fail the span of its message', async () => {
   const { received, telemetry, span } = receive();
-  expect(seconds(reportFailed(received, 7_000, new RetryLater(7_000)))).toBe(7);
+  const outcome = await failUnclaimed(received, new RetryLater(7_000));
+  expect(seconds(outcome)).toBe(7);
   expect(telemetry.counted('MessagesFailed')).toBe(0);
   expect(telemetry.lines()).toMatchObject([{ level: 'error' }]);
   expect(span.set).toHaveBeenCalledWith(OUTCOME, 'retry-later');
@@ -95,7 +101,7 @@ test.each([
   ['a message without an event is not measured', 'unreadable-message-1', []],
 ])('the latency of %s', (_what, eventId, durations) => {
   const { received, telemetry, span } = receive(1, 0, eventId);
-  expect(reportProcessed(received)).toEqual({ kind: 'done' });
+  expect(report(received, { is: 'processed' })).toEqual({ kind: 'done' });
   expect(telemetry.counted('MessagesProcessed')).toBe(1);
   expect(telemetry.durations('ProcessLatency')).toEqual(durations);
   expect(span.set).toHaveBeenCalledWith(OUTCOME, 'processed');
@@ -134,7 +140,7 @@ describe('the delay', () => {
     [9_500, 11],
     [-20_000, 1],
   ])('until a time in %d ms ends a second after that time: %d s', (inMs, expected) => {
-    expect(untilMs(receive().received, NOW + inMs) / 1_000).toBe(expected);
+    expect(receive().received.delays.untilMs(NOW + inMs) / 1_000).toBe(expected);
   });
 });
 
@@ -174,19 +180,6 @@ describe('a message that may not be claimed', () => {
     });
     expect(telemetry.counted('MessagesDuplicate')).toBe(1);
     expect(span.set).toHaveBeenCalledWith(OUTCOME, 'duplicate');
-  });
-
-  test('at the end of its claim is counted and logged, and has the same outcomes', async () => {
-    const { received, telemetry } = receive();
-    await expect(fenceRefused(received, { status: 'processed', result: undefined })).resolves.toEqual({
-      kind: 'done',
-      duplicate: true,
-    });
-    expect(telemetry.counted('FenceRefused')).toBe(1);
-    expect(telemetry.counted('MessagesDuplicate')).toBe(1);
-    expect(telemetry.lines()).toMatchObject([
-      { level: 'warn', extra: { status: 'processed', code: 'FENCE_LOST' } },
-    ]);
   });
 });
 
