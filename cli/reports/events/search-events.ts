@@ -1,5 +1,6 @@
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
+import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { minutesOf, readMinutes, readSweepState } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
@@ -45,8 +46,41 @@ export async function searchEvents(
   return found;
 }
 
+/**
+ * Adds the causes of events that match the id as well. An event id names its row, so these are found in any minute and any shard, also
+ * where the search did not read.
+ */
+export async function withCauses(
+  rooms: readonly Pick<SearchDeps, 'stored'>[],
+  found: readonly string[],
+  id: string,
+): Promise<string[]> {
+  const known = new Set(found);
+  const seen = new Set(found);
+  for (let next = found; next.length > 0; ) {
+    const ids = next;
+    const read = await Promise.all(
+      rooms.map(({ stored }) =>
+        stored.outbox.byIds(ids, (_eventId, row) => (row === undefined ? [] : matchWithCauses(row, id))),
+      ),
+    );
+    const matches = read.flat(2);
+    for (const { eventId } of matches) known.add(eventId);
+    next = [...new Set(matches.flatMap(({ causes }) => causes))].filter((eventId) => !seen.has(eventId));
+    for (const eventId of next) seen.add(eventId);
+  }
+  return [...known];
+}
+
+/** An event that matches, with the events that its row names as its cause and as the first of its chain. */
+function matchWithCauses(row: StoredEventRow, id: string) {
+  const { causationId, correlationId } = envelopeOf(row.envelope) ?? {};
+  const causes = [causationId, correlationId].filter(isEventId);
+  return matchOf(row, id).map((eventId) => ({ eventId, causes }));
+}
+
 /** The id of a stored event that matches an id other than its own, or nothing. */
-export function matchOf(row: StoredEventRow, id: string): string[] {
+function matchOf(row: StoredEventRow, id: string): string[] {
   const envelope = envelopeOf(row.envelope);
   const eventId = storedEventId(row);
   return eventId !== undefined && envelope !== undefined && belongsTo(envelope, id) ? [eventId] : [];

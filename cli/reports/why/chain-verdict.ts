@@ -256,10 +256,11 @@ function ofMessage(event: TracedEvent, message: TracedMessage, whole: WhyContext
   const heldUntil = state.is === 'leased' ? state.until : 0;
   const facts = { ...message, event, name, row, heldUntil, context, home };
   const { state: named, text, next } = WORDS[found];
-  const said = { ...subject, state: named, text: text(facts) + effectsText(facts) + causeText(facts) };
+  const [place, cause, effects] = [unclaimedText(found, facts), causeText(facts), effectsText(facts)];
+  const said = { ...subject, state: named, text: text(facts) + effects + cause };
   const stopped = claimStopped(context, atHome(consumer).name, found, !isQueueEmpty(message));
   if (stopped !== undefined) {
-    const text = `${unclaimedText(found, facts)}${effectsText(facts)} It cannot be claimed. ${stopped.text}`;
+    const text = `${place}${effects} It cannot be claimed. ${stopped.text}`;
     return { ...said, state: 'late', text, next: stopped.next };
   }
   const skipped = skippedByRedrive(facts);
@@ -268,7 +269,7 @@ function ofMessage(event: TracedEvent, message: TracedMessage, whole: WhyContext
       ? { ...said, next: next?.(facts) ?? null }
       : { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
   const own = { ...message, consumer: atHome(consumer) };
-  return orderedVerdict(verdict, { event, message: own, context, place: unclaimedText(found, facts) });
+  return orderedVerdict(verdict, { event, message: own, context, place });
 }
 
 /** The help for a dead letter that a redrive would leave where it is; `undefined` if it would not, or that is unknown. */

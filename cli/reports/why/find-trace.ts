@@ -1,9 +1,8 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
-import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import { externalEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
-import { isEventId, unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
+import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/external-id.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
@@ -12,8 +11,7 @@ import { eachOf } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
-import { isOf, matchOf, searchEvents } from '../events/search-events.ts';
-import { envelopeOf } from '../events/stored-envelope.ts';
+import { isOf, searchEvents, withCauses } from '../events/search-events.ts';
 import type { Trace, UnfoundNumbers } from './trace.ts';
 import { PEEK, readTrace } from './trace-reader.ts';
 
@@ -45,7 +43,8 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
     found.push(
       ...(await searchEvents({ ...room, signal: terminal.signal, onProgress }, id ?? given, window)),
     );
-  const trace = await readTrace(deployment, await withCauses(rooms, found, id ?? given));
+  const eventIds = await withCauses(rooms, found, id ?? given);
+  const trace = await readTrace(deployment, eventIds);
   if (trace.events.length > 0)
     return { ...trace, searchedTo: window.until, unfound: unfoundNumbers(trace, given) };
   for (const room of rooms) {
@@ -77,37 +76,6 @@ async function wholeIdIn(rooms: readonly PrefixDeps[], given: string): Promise<s
     if (id !== undefined) return id;
   }
   return undefined;
-}
-
-/**
- * Adds the causes of events that match the id as well. An event id names its row, so these are found in any minute and any shard, also
- * where the search did not read.
- */
-async function withCauses(
-  rooms: readonly Pick<FindDeps, 'stored'>[],
-  found: readonly string[],
-  id: string,
-): Promise<string[]> {
-  const known = new Set(found);
-  const seen = new Set(found);
-  for (let next = found; next.length > 0; ) {
-    const ids = next;
-    const read = await eachOf(rooms, ({ stored }) =>
-      stored.outbox.byIds(ids, (_eventId, row) => (row === undefined ? [] : matchWithCauses(row, id))),
-    );
-    const matches = read.flat(2);
-    for (const { eventId } of matches) known.add(eventId);
-    next = [...new Set(matches.flatMap(({ causes }) => causes))].filter((eventId) => !seen.has(eventId));
-    for (const eventId of next) seen.add(eventId);
-  }
-  return [...known];
-}
-
-/** An event that matches, with the events that its row names as its cause and as the first of its chain. */
-function matchWithCauses(row: StoredEventRow, id: string) {
-  const { causationId, correlationId } = envelopeOf(row.envelope) ?? {};
-  const causes = [causationId, correlationId].filter(isEventId);
-  return matchOf(row, id).map((eventId) => ({ eventId, causes }));
 }
 
 /**

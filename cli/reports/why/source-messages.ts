@@ -3,7 +3,6 @@ import type { InboxRows } from '../../../lambdas/runtime/operations/inbox-rows.t
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import type { UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { eachOf } from '../../deployment/rows-reader.ts';
 
 /** An event at one consumer of another source. */
 export interface MessageAtSource {
@@ -21,9 +20,8 @@ export async function readSourceMessages(
 ): Promise<MessageAtSource[]> {
   const handles = ({ events }: SourceConsumer) =>
     events.some(({ source, type }) => source === event?.source && type === event.type);
-  const found = await eachOf(consumers, async (consumer) => {
-    const row = await inbox.byEvent(consumer.name, eventId, true);
-    return { consumer, row };
-  });
+  const found = await Promise.all(
+    consumers.map(async (consumer) => ({ consumer, row: await inbox.byEvent(consumer.name, eventId, true) })),
+  );
   return found.filter(({ consumer, row }) => row !== undefined || handles(consumer));
 }

@@ -16,7 +16,7 @@ import { eachOf, minutesOf, once, readMinutes } from '../../deployment/rows-read
 import { envelopeOf, storedEventId } from '../events/stored-envelope.ts';
 import { readSourceMessages } from './source-messages.ts';
 import { bornAt, type FoundDeadLetter, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
-import { type BusDeps, firstOf, type OpenBus, openBus, type ReadRoom, roomOf } from './traced-bus.ts';
+import { type BusDeps, type OpenBus, openBus, type ReadRoom } from './traced-bus.ts';
 
 /** Dependencies of {@link readTrace}. */
 export interface TraceDeps extends BusDeps {
@@ -28,9 +28,10 @@ export interface TraceDeps extends BusDeps {
 
 /** The state of reading a trace. It caches queues and minutes, so that none is read twice. */
 interface TraceReading extends Omit<TraceDeps, keyof BusDeps>, OpenBus {
-  readonly deadLetters: Map<string, ReturnType<typeof deadLettersOf>>;
-  readonly depths: Map<string, ReturnType<typeof depthOf>>;
-  readonly written: Map<string, ReturnType<typeof writtenBy>>;
+  readonly inboxes: ReturnType<typeof byInbox>;
+  readonly deadLetters: (source: DeadLetterQueue) => ReturnType<typeof deadLettersOf>;
+  readonly depth: (queue: string) => ReturnType<typeof depthOf>;
+  readonly written: (room: ReadRoom, minute: string, source: string) => ReturnType<typeof writtenBy>;
 }
 
 /** The most events of one chain that are read. */
@@ -50,12 +51,19 @@ const WORK_MAX_MS = 15 * MINUTE_MS;
  * and its commit, so those minutes are read, for that consumer's service only.
  */
 export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): Promise<Trace> {
+  const { queues } = deps;
+  const bus = await openBus(deps);
+  const deadLetters = new Map<string, ReturnType<typeof deadLettersOf>>();
+  const depths = new Map<string, ReturnType<typeof depthOf>>();
+  const written = new Map<string, ReturnType<typeof writtenBy>>();
   const reading: TraceReading = {
     ...deps,
-    ...(await openBus(deps)),
-    deadLetters: new Map(),
-    depths: new Map(),
-    written: new Map(),
+    ...bus,
+    inboxes: byInbox(bus.directory, deps.postgres !== undefined),
+    deadLetters: (source) => once(deadLetters, source.url, () => deadLettersOf(queues, source)),
+    depth: (queue) => once(depths, queue, () => depthOf(queues, queue)),
+    written: (room, minute, source) =>
+      once(written, `${room.table.name} ${source} ${minute}`, () => writtenBy(room, minute, source)),
   };
   const read = new Map<string, TracedEvent>();
   let next: readonly string[] = [...new Set(eventIds)];
@@ -85,8 +93,8 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
 }
 
 async function readEvent(reading: TraceReading, eventId: string): Promise<TracedEvent> {
-  const { read: directory, unread } = byInbox(reading.directory, reading.postgres !== undefined);
-  const outbox = await firstOf(reading, ({ stored }) => stored.outbox.byId(eventId));
+  const { read: directory, unread } = reading.inboxes;
+  const outbox = await reading.first(({ stored }) => stored.outbox.byId(eventId));
   const row = outbox.found;
   const event = readable(row);
   // Of an event that has expired or cannot be read, only the consumers that have a row of it are known.
@@ -97,7 +105,7 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
       : consumersOf(directory, { ...event, data: () => envelope?.data });
   const until = lastResendOf(eventId, directory);
   const { found: resent, elsewhere: resentIn } =
-    row === undefined ? await firstOf(reading, ({ stored }) => findResend(stored, eventId, until)) : {};
+    row === undefined ? await reading.first(({ stored }) => findResend(stored, eventId, until)) : {};
   const isExpected = (consumer: ConsumerEntry) =>
     event?.status === 'PUBLISHED' ||
     (resent?.consumer === atHome(consumer).name && consumer.elsewhere?.table === resentIn);
@@ -110,15 +118,15 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
     event && consumersOf({ ...directory, consumers: unread }, { ...event, data: () => envelope?.data });
   for (const { name } of hidden ?? unread)
     reading.unread.add(`${name}, whose inbox is in PostgreSQL (--database reads it)`);
-  const all = await eachOf(consumers, (consumer) =>
-    readMessage(reading, eventId, consumer, isExpected(consumer)),
+  const all = await Promise.all(
+    consumers.map((consumer) => readMessage(reading, eventId, consumer, isExpected(consumer))),
   );
   const messages = all.filter(
     ({ row, consumer }) => event !== undefined || row !== undefined || isExpected(consumer),
   );
-  const caused = await eachOf(messages, (message) => causedBy(reading, eventId, message));
+  const caused = await Promise.all(messages.map((message) => causedBy(reading, eventId, message)));
   const { elsewhere } = outbox;
-  const { stored } = roomOf(reading, undefined);
+  const { stored } = reading.room(undefined);
   const atSources = await readSourceMessages(stored.inbox, directory.sourceConsumers ?? [], eventId, event);
   return { eventId, elsewhere, row, envelope, resent, messages, atSources, caused: caused.flat() };
 }
@@ -135,8 +143,7 @@ async function readMessage(
   consumer: ConsumerEntry,
   isExpected: boolean,
 ): Promise<TracedMessage> {
-  const { queues, depths } = reading;
-  const { inbox, deadLetters } = roomOf(reading, consumer.elsewhere?.table).stored;
+  const { inbox, deadLetters } = reading.room(consumer.elsewhere?.table).stored;
   const own = atHome(consumer);
   const row = await inbox.byEvent(own.name, eventId, true);
   const status = readable(row)?.status;
@@ -148,7 +155,7 @@ async function readMessage(
     consumer,
     row,
     failedAt: status === 'FAILED' ? await inbox.failedAt(own.name, eventId) : undefined,
-    queue: isSearched ? await once(depths, consumer.queue, () => depthOf(queues, consumer.queue)) : undefined,
+    queue: isSearched ? await reading.depth(consumer.queue) : undefined,
     ...found,
     ...(isRowDeleted && { isRowDeleted }),
   };
@@ -166,7 +173,7 @@ async function findDeadLetter(
   const rejectedIds = readable(row)?.rejectedIds;
   let unseen = false;
   for (const source of deadLettersTo(consumer)) {
-    const seen = await once(reading.deadLetters, source.url, () => deadLettersOf(reading.queues, source));
+    const seen = await reading.deadLetters(source);
     unseen ||= seen.more;
     const deadLetter = seen.deadLetters.find(
       ({ id, eventId }) => eventId === ofEvent || rejectedIds?.has(id) === true,
@@ -200,7 +207,7 @@ async function causedBy(
   eventId: string,
   { consumer, ...message }: TracedMessage,
 ): Promise<string[]> {
-  const room = roomOf(reading, consumer.elsewhere?.table);
+  const room = reading.room(consumer.elsewhere?.table);
   const replacement = replacementOf(message.row);
   if (replacement !== undefined) return [replacement];
   const row = readable(message.row);
@@ -208,17 +215,13 @@ async function causedBy(
   const until = row.processedAt;
   const claimedAt = row.claimedAt ?? until - MINTED_WITHIN_MS;
   const minutes = minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
-  const found = await eachOf(minutes, (minute) =>
-    once(reading.written, `${room.table.name} ${consumer.service} ${minute}`, () =>
-      writtenBy(room, minute, consumer.service),
-    ),
-  );
+  const found = await Promise.all(minutes.map((minute) => reading.written(room, minute, consumer.service)));
   return found.flat().flatMap((event) => (event.causationId === eventId ? [event.eventId] : []));
 }
 
 /** The events that a service wrote in a minute. */
 async function writtenBy(
-  { stored, shards }: Pick<ReadRoom, 'stored' | 'shards'>,
+  { stored, shards }: ReadRoom,
   minute: string,
   source: string,
 ): Promise<{ readonly eventId: string; readonly causationId: string }[]> {

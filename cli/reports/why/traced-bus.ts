@@ -28,9 +28,13 @@ export interface BusDeps extends TracedMailroom {
 export interface OpenBus {
   /** That of the selected Mailroom, with the consumers of the others. */
   readonly directory: Directory;
-  /** The Mailrooms that can be read, by their tables; the first is the selected one. */
-  readonly rooms: ReadonlyMap<string, ReadRoom>;
-  /** The others. */
+  /** The Mailroom of a consumer, or that of an event's outbox row. @param table - absent: the selected one */
+  room(table: string | undefined): ReadRoom;
+  /** Finds what only one Mailroom of the bus has, the selected one first. */
+  first<T>(
+    read: (room: ReadRoom) => Promise<T | undefined>,
+  ): Promise<{ readonly found?: T; readonly elsewhere?: string }>;
+  /** The Mailrooms that cannot be read. */
   readonly closed: readonly ClosedRoom[];
   /** The consumers on the bus that cannot be read, each with the reason. */
   readonly unread: Set<string>;
@@ -76,7 +80,18 @@ export async function openBus(deps: BusDeps): Promise<OpenBus> {
       deps.directory,
       rooms.slice(1).map(({ directory }) => directory),
     ),
-    rooms: new Map(rooms.map((room) => [room.directory.mailroom.table, room])),
+    room: (table) => {
+      const room = table === undefined ? rooms[0] : rooms.find((one) => tableOf(one) === table);
+      if (room === undefined) throw new Error(`No Mailroom with the table ${table} was read`);
+      return room;
+    },
+    first: async (read) => {
+      for (const room of rooms) {
+        const found = await read(room);
+        if (found !== undefined) return { found, ...(room !== rooms[0] && { elsewhere: tableOf(room) }) };
+      }
+      return {};
+    },
     closed,
     unread: new Set([
       ...foreign.map(
@@ -90,22 +105,6 @@ export async function openBus(deps: BusDeps): Promise<OpenBus> {
   };
 }
 
-/** The Mailroom of a consumer, or that of an event's outbox row. @param table - absent: the selected one */
-export function roomOf({ rooms }: Pick<OpenBus, 'rooms'>, table: string | undefined): ReadRoom {
-  const [own] = rooms.values();
-  const room = table === undefined ? own : rooms.get(table);
-  if (room === undefined) throw new Error(`No Mailroom with the table ${table} was read`);
-  return room;
-}
-
-/** Finds what only one Mailroom of the bus has, the selected one first. */
-export async function firstOf<T>(
-  { rooms, directory }: OpenBus,
-  read: (room: ReadRoom) => Promise<T | undefined>,
-): Promise<{ readonly found?: T; readonly elsewhere?: string }> {
-  for (const [name, room] of rooms) {
-    const found = await read(room);
-    if (found !== undefined) return { found, ...(name !== directory.mailroom.table && { elsewhere: name }) };
-  }
-  return {};
+function tableOf({ directory }: TracedMailroom): string {
+  return directory.mailroom.table;
 }

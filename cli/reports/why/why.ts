@@ -39,10 +39,7 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     ]),
   );
   const rooms = neighbors.filter(({ table }) => involved.has(table.name));
-  const elsewhere = new Map<string, WhyContext>();
-  for (const room of rooms)
-    elsewhere.set(room.table.name, await contextOf(room, seenFrom(trace, room.table.name)));
-  const context = { ...(await contextOf(deployment, seenFrom(trace, undefined))), elsewhere };
+  const context = await contextOf(deployment, trace, rooms);
   const check: JudgeDeps['check'] = (consumer, bodies) =>
     checkBodies(deployment.clients.lambda, consumer, bodies);
   const first = verdictOf(trace, context);
@@ -52,15 +49,17 @@ export async function why(deployment: Deployment, options: WhyOptions) {
   const room = rooms.find(({ table }) => table.name === judged?.consumer.elsewhere?.table) ?? deployment;
   const { directory, table, stored } = room;
   const redrive = await checkRedrive({ directory, table, stored, check, now: context.now }, trace, first);
-  const verdict = verdictOf(trace, withRedrive(context, redrive));
+  const rechecked = withRedrive(context, redrive);
+  const effects = effectsJson(trace, context.now);
+  const verdict = verdictOf(trace, rechecked);
+  const payloads = payload ? payloadsOf(trace) : [];
   const json = {
     verdict: { ...verdict, consumer: verdict.consumer ?? null },
     events: eventReports(trace, payload),
     more: trace.more,
     searchedTo: trace.searchedTo ?? null,
-    ...effectsJson(trace, context.now),
+    ...effects,
   };
-  const payloads = payload ? payloadsOf(trace) : [];
   return reportOf(
     json,
     { verdict, trace, payloads },
@@ -74,10 +73,18 @@ export async function why(deployment: Deployment, options: WhyOptions) {
   );
 }
 
-/** The context of one Mailroom's part of a trace. */
-async function contextOf(deployment: Deployment, trace: Trace): Promise<WhyContext> {
+/** The context of one Mailroom's part of a trace. @param seenAs - the table of one that is not the selected one */
+async function contextOf(
+  deployment: Omit<Deployment, 'neighbors'>,
+  trace: Trace,
+  rooms: readonly Omit<Deployment, 'neighbors'>[],
+  seenAs?: string,
+): Promise<WhyContext> {
+  const elsewhere = new Map<string, WhyContext>();
+  for (const room of rooms) elsewhere.set(room.table.name, await contextOf(room, trace, [], room.table.name));
   const { clock, commandLine, awsLine, table, directory } = deployment;
   const now = clock.now();
+  const seen = seenFrom(trace, seenAs);
   return {
     now,
     commandLine,
@@ -85,8 +92,9 @@ async function contextOf(deployment: Deployment, trace: Trace): Promise<WhyConte
     tableName: table.name,
     sweptShards: (await readSweepState(directory, table)).shards.length,
     sources: directory.mailroom.sources,
-    wiring: await checkWiring(deployment, trace, now),
-    orders: await readMessageOrders(orderReader({ ...deployment, now }), trace, now),
+    wiring: await checkWiring(deployment, seen, now),
+    orders: await readMessageOrders(orderReader({ ...deployment, now }), seen, now),
+    elsewhere,
   };
 }
 
