@@ -59,3 +59,39 @@ test('finds an effect that is started after a check in another statement', async
   const { violation } = await explore(postgres.pool, () => twoWorkers(postgres.pool, { inbox }), FEW);
   expect(violation).toMatch(/^2 charges/);
 });
+
+test('a worker, an operator who resolves the message and one crash: either the handler pays, or the operator has', async () => {
+  const { schedules, violation } = await explore(
+    postgres.pool,
+    () => twoWorkers(postgres.pool, { operator: true }),
+    BOUNDS,
+  );
+  expect(violation).toBeUndefined();
+  expect(schedules).toBeGreaterThan(200);
+});
+
+/** The clauses of a decision, as its statement has them. */
+const EFFECTS_AS_READ = /coalesce\(\(SELECT pg_catalog\.jsonb_object_agg[\s\S]+?= (\$\d+::text)::jsonb/;
+
+test.each([
+  ['a decision that does not require the effects as read', EFFECTS_AS_READ, '$1 IS NOT NULL'],
+  [
+    'a decision that does not require the state as read',
+    /\(i\.status = 'PROCESSING'\) AND i\.fence = (\$\d+::text) AND round[\s\S]+? = (\$\d+::float8) AND coalesce[\s\S]+? = (\$\d+::text)::jsonb/,
+    '$1 IS NOT NULL AND $2 IS NOT NULL AND $3 IS NOT NULL',
+  ],
+])('finds %s', async (_name, clause, replacement) => {
+  let found = 0;
+  const rewrite = (text: string) => {
+    if (!text.includes('resolved_by =')) return text;
+    if (clause.test(text)) found += 1;
+    return text.replace(clause, replacement);
+  };
+  const { violation } = await explore(
+    postgres.pool,
+    () => twoWorkers(postgres.pool, { operator: true, rewrite }),
+    BOUNDS,
+  );
+  expect(found).toBeGreaterThan(0);
+  expect(violation).toMatch(/^resolved, with/);
+});

@@ -1,12 +1,16 @@
 import type { Pool } from 'pg';
+import { postgresInboxChanges } from '../../../cli/deployment/postgres-inbox-changes.ts';
+import { postgresRows } from '../../../cli/deployment/postgres-rows.ts';
+import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/base/clock.ts';
 import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Inbox } from '../../../lambdas/runtime/consume/inbox-port.ts';
 import type { Message } from '../../../lambdas/runtime/inbox/inbox.ts';
-import { nodePostgres, type PgClient } from '../../../lambdas/runtime/postgres/databases.ts';
+import { settleMessage } from '../../../lambdas/runtime/inbox/settle-message.ts';
+import { nodePostgres, type PgClient, type PgPool } from '../../../lambdas/runtime/postgres/databases.ts';
 import { postgresInbox } from '../../../lambdas/runtime/postgres/postgres-inbox.ts';
 import type { Database } from '../../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
-import { manualClock } from '../../../testing/index.ts';
+import { manualClock, memoryTable } from '../../../testing/index.ts';
 import { FUNCTION_MS, LEASE_MS, sent, shift, testOutbox } from '../inbox-rig.ts';
 import type { World } from './schedules.ts';
 import { type SteppedWorker, steppedWorker } from './stepped-pool.ts';
@@ -15,12 +19,17 @@ import { type SteppedWorker, steppedWorker } from './stepped-pool.ts';
 export interface InboxHole {
   /** Changes a statement. @default none */
   readonly rewrite?: (text: string) => string;
+  /** The second one is an operator who resolves the message, without a check of its effects. @default a worker */
+  readonly operator?: boolean;
   /** Replaces transitions. @default none */
   readonly inbox?: (inbox: Inbox, database: Database<PgClient>) => Inbox;
 }
 
-/** Two workers that receive the same message, whose handler charges a card and commits a payment. */
-export async function twoWorkers(pool: Pool, { rewrite, inbox: change }: InboxHole = {}): Promise<World> {
+/** Two workers that receive the same message, whose handler charges a card and commits a payment; or one, and an operator. */
+export async function twoWorkers(
+  pool: Pool,
+  { rewrite, operator = false, inbox: change }: InboxHole = {},
+): Promise<World> {
   const clock = manualClock();
   const plain = nodePostgres(pool);
   await plain.query('TRUNCATE mailroom.inbox, mailroom.effect, payment');
@@ -70,9 +79,26 @@ export async function twoWorkers(pool: Pool, { rewrite, inbox: change }: InboxHo
     }
   }
 
+  let resolved = false;
+  const resolve = async (pool: PgPool): Promise<void> => {
+    const database = nodePostgres(pool);
+    const { inbox } = postgresRows(database);
+    const postgres = { database: database as Database<unknown>, whole: database };
+    const inboxChanges = postgresInboxChanges({ postgres, inbox, clock });
+    const note = { consumer: 'worker', eventId: message.eventId, by: 'ada', reason: 'paid by phone' };
+    const { status } = await settleMessage(
+      { table: memoryTable({ clock }), clock, inboxChanges },
+      note,
+      'PROCESSED',
+    );
+    resolved = status === 'resolved';
+  };
+
   const workers: SteppedWorker[] = [0, 1].map((index) => {
     const worker = steppedWorker(pool, () => wake(), rewrite);
-    worker.run(() => receive(inboxOn(nodePostgres(worker.pool)), index));
+    worker.run(() =>
+      operator && index === 1 ? resolve(worker.pool) : receive(inboxOn(nodePostgres(worker.pool)), index),
+    );
     return worker;
   });
 
@@ -82,7 +108,7 @@ export async function twoWorkers(pool: Pool, { rewrite, inbox: change }: InboxHo
       new Promise((resolve) => {
         wake = resolve;
       }),
-    pass: () => shift(plain, LEASE_MS + 1_000),
+    pass: () => shift(plain, LEASE_MS + CLOCK_SKEW_MS + 1_000),
     verdict: async (crashed) => {
       const failed = workers.map((worker) => worker.failure()).find((error) => error !== undefined);
       if (failed !== undefined) return `a worker failed with ${String(failed)}`;
@@ -94,6 +120,9 @@ export async function twoWorkers(pool: Pool, { rewrite, inbox: change }: InboxHo
       const { rows } = await plain.query('SELECT status FROM mailroom.inbox');
       if (rows[0]?.status !== 'PROCESSED') return `the message is ${String(rows[0]?.status)}`;
       const payments = (await plain.query('SELECT 1 FROM payment')).rows.length;
+      if (resolved && payments + charges.length > 0)
+        return `resolved, with ${payments} payments and ${charges.length} charges`;
+      if (resolved) return undefined;
       if (payments !== 1) return `${payments} payments`;
       return charges.length > 1 + mayRepeat ? `${charges.length} charges` : undefined;
     },
