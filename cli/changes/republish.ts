@@ -1,13 +1,13 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../lambdas/runtime/base/json.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { consumersOf } from '../../lambdas/runtime/operations/subscribed-events.ts';
-import { markResent } from '../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { RepublishReport } from '../../lambdas/runtime/relay/republish.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
-import { isUnreadable } from '../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { wholeEventId } from '../deployment/event-prefix.ts';
 import { invoke } from '../deployment/invoke.ts';
@@ -22,6 +22,7 @@ import { clipped } from '../terminal/output.ts';
 import { prose } from '../terminal/prose.ts';
 import { shell } from '../terminal/shell.ts';
 import type { OperatorChange } from './change.ts';
+import { outboxChangesOf } from './outbox-changes.ts';
 
 export interface RepublishOptions extends ChangeOptions {
   readonly eventId: string;
@@ -56,13 +57,15 @@ export const republish: OperatorChange<
     const consumers = await effectsOf(deployment, eventId, row);
     return { place: await placeOf(deployment), eventId, row, consumers };
   },
-  apply: async (deployment, { eventId }, { reason }) => {
+  apply: async (deployment, { eventId, row }, { reason }) => {
     const { clients, directory } = deployment;
     const { sweepFunction } = directory.mailroom;
-    const by = await deployment.operator();
-    await recordOperation(deployment, { by, reason, command: 'events republish', subject: eventId });
-    // Otherwise the audit would report it as missing at a consumer to which it is on its way.
-    if ((await markResent(deployment, eventId)) === undefined) throw expired(deployment, eventId);
+    const note = { by: await deployment.operator(), reason };
+    await recordOperation(deployment, { ...note, command: 'events republish', subject: eventId });
+    const sentAt = Math.max(row.publishedAt ?? 0, row.resentAt ?? 0);
+    const prepared = await outboxChangesOf(deployment).publishAgain(eventId, sentAt, note);
+    if (prepared === 'absent') throw expired(deployment, eventId);
+    if (prepared === 'queued') return untilPublished(deployment, eventId, sentAt);
     const report = await invoke<Partial<RepublishReport> | null>(clients.lambda, sweepFunction, {
       republish: eventId,
     });
@@ -154,6 +157,32 @@ function requireRepublished(
     'NOT_REPUBLISHED',
     `The bus did not accept event ${eventId}: ${refusal.code}: ${refusal.message.replace(/\.$/, '')}. After a timeout it may have arrived. Repeat the command: a duplicate is absorbed.`,
   );
+}
+
+/** A relay of a database publishes what is queued within a second, or, as a function, within a minute. */
+const PUBLISH_WAIT_MS = 2 * MINUTE_MS;
+
+const LOOK_EVERY_MS = 1_000;
+
+/** Waits until the relay of a database has published a queued event. @throws `NOT_REPUBLISHED`, `NO_SUCH_EVENT` */
+async function untilPublished(deployment: Deployment, eventId: string, sentAt: number): Promise<true> {
+  const { clock, stored, terminal, commandLine } = deployment;
+  const endsBy = clock.now() + PUBLISH_WAIT_MS;
+  for (;;) {
+    const found = await stored.outbox.byId(eventId, true);
+    if (found === undefined) throw expired(deployment, eventId);
+    const { status, publishedAt = 0, lastError } = readable(found) ?? {};
+    if (status === 'PUBLISHED' && publishedAt > sentAt) return true;
+    const isWaiting = status === 'PENDING' || status === 'PUBLISHED';
+    if (isWaiting && clock.now() < endsBy && !terminal.signal.aborted) {
+      await clock.sleep(LOOK_EVERY_MS, terminal.signal);
+      continue;
+    }
+    throw new MailroomError(
+      'NOT_REPUBLISHED',
+      `No relay has published event ${eventId} again: it is ${status ?? 'unreadable'}. Its last error: ${clipped(lastError ?? 'none')}. A PENDING event stays in the queue, and a relay publishes it. \`${commandLine(shell`why ${eventId}`)}\` shows what it waits for.`,
+    );
+  }
 }
 
 /** The effect of another message of the event at a consumer. */

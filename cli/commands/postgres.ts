@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import {
   grantPostgresRole,
@@ -10,6 +11,7 @@ import { MIGRATIONS } from '../../lambdas/runtime/postgres/schema.ts';
 import { sqlState } from '../../lambdas/runtime/postgres/sql.ts';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { databaseUrl, type OpenPostgres, openPostgres } from '../deployment/postgres-database.ts';
+import { changeEvents } from '../deployment/postgres-outbox-changes.ts';
 import type { GlobalOptions } from '../deployment/target.ts';
 import { reasonArgument } from '../terminal/arguments.ts';
 import type { Io } from '../terminal/io.ts';
@@ -150,9 +152,6 @@ function grantOf({ login, role, service, consumer }: GrantOptions): PostgresGran
   return { login, role: `mailroom_${role}` };
 }
 
-/** A function with the rights of the owner: an operator requeues an event if and only if the operation is recorded. */
-const REQUEUE = 'SELECT id::text AS id FROM mailroom.requeue($1::text[]::uuid[], $2::text) AS id';
-
 async function requeued(
   { database, place }: OpenPostgres,
   { eventIds, reason }: RequeueOptions,
@@ -160,8 +159,8 @@ async function requeued(
   const wrong = eventIds.find((id) => !isEventId(id));
   if (wrong !== undefined)
     throw new MailroomError('BAD_EVENT_ID', `"${wrong}" is not an event id; expected a UUIDv7 in lowercase.`);
-  const { rows } = await database.query(REQUEUE, [eventIds.length === 0 ? null : eventIds, reason]);
-  const ids = rows.map(({ id }) => String(id));
+  const chosen = eventIds.length === 0 ? null : eventIds;
+  const ids = await changeEvents(database, systemClock, 'requeue', chosen, reason);
   const others = eventIds.filter((id) => !ids.includes(id));
   const json = { database: place, requeued: ids, notDead: others };
   return reportOf(json, { place, others }, (seen) =>

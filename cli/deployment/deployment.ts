@@ -54,7 +54,7 @@ export interface Deployment {
   readonly broken?: readonly BrokenDirectory[];
   /** Reads the claims on its bus. @default there are none */
   readonly claims?: () => Promise<BusDirectory | undefined>;
-  /** Changes the rows of its table. Reports read them through `stored`. */
+  /** Changes the rows of its table, except events. Reports read them through `stored`. */
   readonly table: Table;
   /** The rows of its table, and those of the database. */
   readonly stored: StoredRows;

@@ -1,5 +1,4 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { eventIdOf, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import type { Item, Key, Table, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import type { StoredRows } from './stored-rows.ts';
@@ -7,15 +6,11 @@ import type { StoredRows } from './stored-rows.ts';
 /** The rows of one consumer: its inbox, the pointers to its messages, and the places of its aggregates. */
 const OF_CONSUMER = /^(?:INBOX|REJECTED|FAILED|LAST)#([^#]+)/;
 
-/** The table of a Mailroom whose services also use PostgreSQL. It refuses to change a row that is in PostgreSQL. */
+/** The table of a Mailroom whose services also use PostgreSQL. It refuses to change an inbox row that is in PostgreSQL. */
 export function guardedTable(dynamo: Table, postgres: StoredRows): Table {
   const refuseRows = async (keys: readonly Key[]): Promise<void> => {
-    const events = keys.flatMap((key) => eventIdOf(key) ?? (isDead(key) ? key.SK : []));
-    const found = await Promise.all([
-      postgres.outbox.byIds(events, (_eventId, event) => event),
-      postgres.inbox.byEvents(keys.flatMap(messageOf), (_message, row) => row),
-    ]);
-    if (found.flat().some((row) => row !== undefined)) throw readOnly();
+    const found = await postgres.inbox.byEvents(keys.flatMap(messageOf), (_message, row) => row);
+    if (found.some((row) => row !== undefined)) throw readOnly();
   };
 
   const refuseInPostgres = async (keys: readonly Key[]): Promise<void> => {
@@ -48,10 +43,6 @@ export function guardedTable(dynamo: Table, postgres: StoredRows): Table {
   };
 }
 
-function isDead({ PK, SK }: Key): boolean {
-  return PK.startsWith('DEAD#') && isEventId(SK);
-}
-
 function messageOf({ PK, SK }: Key) {
   if (!PK.startsWith(INBOX_PREFIX) || SK !== 'MESSAGE') return [];
   const [consumer = '', ...eventId] = PK.slice(INBOX_PREFIX.length).split('#');
@@ -65,7 +56,7 @@ function keyOf({ Put, Update, Delete, ConditionCheck }: TransactAction): Key {
 function readOnly(): MailroomError {
   return new MailroomError(
     'NOT_IN_POSTGRES',
-    'This row is in PostgreSQL, where this command changes none. Nothing was changed. Requeue DEAD events with `npx cdk-mailroom postgres ' +
-      'requeue`. End a message with `npx cdk-mailroom messages resolve` or `dlq discard`.',
+    'This inbox row is in PostgreSQL, where this command changes none. Nothing was changed. End a message with `npx cdk-mailroom messages ' +
+      'resolve` or `dlq discard`.',
   );
 }

@@ -59,7 +59,8 @@ CREATE TABLE mailroom.pending (
 CREATE INDEX pending_due_at ON mailroom.pending (due_at);
 CREATE TABLE mailroom.published (
   event_id uuid NOT NULL,
-  published_at timestamptz NOT NULL
+  published_at timestamptz NOT NULL,
+  resent_at timestamptz
 );
 CREATE INDEX published_event_id ON mailroom.published (event_id);
 CREATE INDEX published_at ON mailroom.published (published_at);
@@ -70,6 +71,13 @@ CREATE TABLE mailroom.dead (
   last_error text NOT NULL,
   fingerprint text NOT NULL
 );
+CREATE TABLE mailroom.discarded (
+  event_id uuid PRIMARY KEY,
+  discarded_at timestamptz NOT NULL,
+  operator text NOT NULL,
+  reason text NOT NULL
+);
+CREATE INDEX discarded_at ON mailroom.discarded (discarded_at);
 CREATE TABLE mailroom.cancelled (
   event_id uuid PRIMARY KEY,
   cancelled_at timestamptz NOT NULL
@@ -163,7 +171,7 @@ GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_
 GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, INSERT ON mailroom.cancelled, mailroom.commit TO mailroom_producer, mailroom_consumer;
-GRANT SELECT, DELETE ON mailroom.cancelled, mailroom.commit TO mailroom_relay;
+GRANT SELECT, DELETE ON mailroom.cancelled, mailroom.discarded, mailroom.commit TO mailroom_relay;
 GRANT SELECT ON mailroom.event TO mailroom_relay;
 GRANT DELETE ON mailroom.event TO mailroom_relay;
 GRANT SELECT, UPDATE, DELETE ON mailroom.pending TO mailroom_relay;
@@ -171,7 +179,7 @@ GRANT SELECT, INSERT, DELETE ON mailroom.published, mailroom.dead TO mailroom_re
 GRANT SELECT, DELETE ON mailroom.inbox, mailroom.effect TO mailroom_relay;
 GRANT SELECT, INSERT, UPDATE ON mailroom.inbox, mailroom.effect TO mailroom_consumer;
 GRANT SELECT, INSERT ON mailroom.inbox_retention TO mailroom_consumer;
-GRANT SELECT ON mailroom.event, mailroom.pending, mailroom.published, mailroom.dead, mailroom.cancelled, mailroom.inbox, mailroom.effect, mailroom.inbox_retention TO mailroom_auditor;
+GRANT SELECT ON mailroom.event, mailroom.pending, mailroom.published, mailroom.dead, mailroom.discarded, mailroom.cancelled, mailroom.inbox, mailroom.effect, mailroom.inbox_retention TO mailroom_auditor;
 GRANT SELECT ON ALL TABLES IN SCHEMA mailroom TO mailroom_operator;
 GRANT INSERT (consumer, event_id, type, status, fence, processed_at, resolved_by, resolved_reason, discarded_at, discarded_by, discarded_reason,
   replaced_by, expires_at) ON mailroom.inbox TO mailroom_operator;
@@ -189,6 +197,7 @@ ALTER TABLE mailroom.event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.pending ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.published ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.dead ENABLE ROW LEVEL SECURITY;
+ALTER TABLE mailroom.discarded ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.cancelled ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.commit ENABLE ROW LEVEL SECURITY;
 ALTER TABLE mailroom.inbox ENABLE ROW LEVEL SECURITY;
@@ -199,6 +208,7 @@ CREATE POLICY relay ON mailroom.event TO mailroom_relay USING (EXISTS (SELECT FR
 CREATE POLICY relay ON mailroom.pending TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
 CREATE POLICY relay ON mailroom.published TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
 CREATE POLICY relay ON mailroom.dead TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
+CREATE POLICY relay ON mailroom.discarded TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
 CREATE POLICY relay ON mailroom.cancelled TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
 CREATE POLICY relay ON mailroom.commit TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
 CREATE POLICY relay ON mailroom.inbox TO mailroom_relay USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'relay'));
@@ -207,6 +217,7 @@ CREATE POLICY auditor ON mailroom.event FOR SELECT TO mailroom_auditor USING (EX
 CREATE POLICY auditor ON mailroom.pending FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
 CREATE POLICY auditor ON mailroom.published FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
 CREATE POLICY auditor ON mailroom.dead FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY auditor ON mailroom.discarded FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
 CREATE POLICY auditor ON mailroom.cancelled FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
 CREATE POLICY auditor ON mailroom.inbox FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
 CREATE POLICY auditor ON mailroom.effect FOR SELECT TO mailroom_auditor USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
@@ -215,6 +226,7 @@ CREATE POLICY operator ON mailroom.event FOR SELECT TO mailroom_operator USING (
 CREATE POLICY operator ON mailroom.pending FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
 CREATE POLICY operator ON mailroom.published FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
 CREATE POLICY operator ON mailroom.dead FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+CREATE POLICY operator ON mailroom.discarded FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
 CREATE POLICY operator ON mailroom.cancelled FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
 CREATE POLICY operator ON mailroom.commit FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
 CREATE POLICY operator ON mailroom.inbox FOR SELECT TO mailroom_operator USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
@@ -256,20 +268,87 @@ CREATE TRIGGER decided AFTER UPDATE OF resolved_by, discarded_by, allowed_by ON 
 CREATE TRIGGER decided_absent AFTER INSERT ON mailroom.inbox FOR EACH ROW
   WHEN (NEW.resolved_by IS NOT NULL OR NEW.discarded_by IS NOT NULL) EXECUTE FUNCTION mailroom.record_decision();
 REVOKE ALL ON FUNCTION mailroom.record_decision FROM PUBLIC;
-CREATE FUNCTION mailroom.requeue(event_ids uuid[], reason text) RETURNS SETOF uuid
+CREATE FUNCTION mailroom.requeue(event_ids uuid[], reason text, token uuid DEFAULT gen_random_uuid()) RETURNS SETOF uuid
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
 BEGIN
   IF NOT pg_has_role(session_user, current_user, 'USAGE')
     AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
     RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
   END IF;
-  RETURN QUERY WITH gone AS (
+  WITH changed AS (
     DELETE FROM mailroom.dead d WHERE $1 IS NULL OR d.event_id = ANY ($1) RETURNING d.event_id
-  ), recorded AS (
-    INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
-    SELECT date_trunc('milliseconds', clock_timestamp()), gen_random_uuid()::text, session_user, 'postgres requeue', gone.event_id::text, $2 FROM gone
+  ), queued AS (
+    INSERT INTO mailroom.pending (event_id) SELECT changed.event_id FROM changed ON CONFLICT DO NOTHING
   )
-  INSERT INTO mailroom.pending (event_id) SELECT gone.event_id FROM gone RETURNING pending.event_id;
+  INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+    SELECT date_trunc('milliseconds', clock_timestamp()), $3::text || '/' || changed.event_id::text, session_user, 'postgres requeue', changed.event_id::text, $2
+    FROM changed;
+  RETURN QUERY SELECT o.subject::uuid FROM mailroom.operation o
+    WHERE o.at > statement_timestamp() - interval '1 hour' AND starts_with(o.token, $3::text || '/');
+END
+$function$;
+CREATE FUNCTION mailroom.discard(event_ids uuid[], reason text, token uuid DEFAULT gen_random_uuid()) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  IF NOT pg_has_role(session_user, current_user, 'USAGE')
+    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
+    RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
+  END IF;
+  WITH changed AS (
+    DELETE FROM mailroom.dead d WHERE $1 IS NULL OR d.event_id = ANY ($1) RETURNING d.event_id
+  ), discarded AS (
+    INSERT INTO mailroom.discarded (event_id, discarded_at, operator, reason)
+    SELECT changed.event_id, clock_timestamp(), session_user, $2 FROM changed ON CONFLICT DO NOTHING
+  )
+  INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+    SELECT date_trunc('milliseconds', clock_timestamp()), $3::text || '/' || changed.event_id::text, session_user, 'postgres discard', changed.event_id::text, $2
+    FROM changed;
+  RETURN QUERY SELECT o.subject::uuid FROM mailroom.operation o
+    WHERE o.at > statement_timestamp() - interval '1 hour' AND starts_with(o.token, $3::text || '/');
+END
+$function$;
+CREATE FUNCTION mailroom.republish(event_ids uuid[], reason text, token uuid DEFAULT gen_random_uuid(), sent_until timestamptz DEFAULT 'infinity') RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  IF NOT pg_has_role(session_user, current_user, 'USAGE')
+    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
+    RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
+  END IF;
+  WITH sent AS (
+    UPDATE mailroom.published p SET resent_at = clock_timestamp() WHERE p.event_id = ANY ($1) AND coalesce(p.resent_at, p.published_at) <= $4
+      AND EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = p.event_id)
+      AND NOT EXISTS (SELECT FROM mailroom.dead d WHERE d.event_id = p.event_id)
+      AND NOT EXISTS (SELECT FROM mailroom.discarded d WHERE d.event_id = p.event_id)
+    RETURNING p.event_id
+  ), changed AS (
+    SELECT DISTINCT sent.event_id FROM sent
+  ), queued AS (
+    INSERT INTO mailroom.pending (event_id) SELECT changed.event_id FROM changed ON CONFLICT DO NOTHING
+  )
+  INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+    SELECT date_trunc('milliseconds', clock_timestamp()), $3::text || '/' || changed.event_id::text, session_user, 'postgres republish', changed.event_id::text, $2
+    FROM changed;
+  RETURN QUERY SELECT o.subject::uuid FROM mailroom.operation o
+    WHERE o.at > statement_timestamp() - interval '1 hour' AND starts_with(o.token, $3::text || '/');
+END
+$function$;
+CREATE FUNCTION mailroom.mark_resent(event_ids uuid[], reason text, token uuid DEFAULT gen_random_uuid()) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  IF NOT pg_has_role(session_user, current_user, 'USAGE')
+    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
+    RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
+  END IF;
+  WITH sent AS (
+    UPDATE mailroom.published p SET resent_at = clock_timestamp() WHERE p.event_id = ANY ($1) RETURNING p.event_id
+  ), changed AS (
+    SELECT DISTINCT sent.event_id FROM sent
+  )
+  INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+    SELECT date_trunc('milliseconds', clock_timestamp()), $3::text || '/' || changed.event_id::text, session_user, 'postgres mark_resent', changed.event_id::text, $2
+    FROM changed;
+  RETURN QUERY SELECT o.subject::uuid FROM mailroom.operation o
+    WHERE o.at > statement_timestamp() - interval '1 hour' AND starts_with(o.token, $3::text || '/');
 END
 $function$;
 CREATE FUNCTION mailroom.oldest_snapshot() RETURNS TABLE (pid integer, login name, app text, age_ms double precision)
@@ -280,8 +359,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function
     AND coalesce(a.backend_type, '') NOT IN ('autovacuum worker', 'walsender')
   ORDER BY a.xact_start NULLS FIRST LIMIT 1
 $function$;
-REVOKE ALL ON FUNCTION mailroom.requeue, mailroom.oldest_snapshot FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION mailroom.requeue TO mailroom_operator;
+REVOKE ALL ON FUNCTION mailroom.requeue, mailroom.discard, mailroom.republish, mailroom.mark_resent, mailroom.oldest_snapshot FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mailroom.requeue, mailroom.discard, mailroom.republish, mailroom.mark_resent TO mailroom_operator;
 GRANT EXECUTE ON FUNCTION mailroom.oldest_snapshot TO mailroom_relay, mailroom_operator;
 INSERT INTO mailroom.migration (version) VALUES (1);
 PERFORM pg_catalog.set_config('search_path'::text, path_before, true);

@@ -171,7 +171,7 @@ async function redrive(command: Command, operator: Actor): Promise<void> {
     const judged = plain && (tamper.judged?.(plain) ?? plain);
     if (judged?.verdict === 'handled') await queues.remove(source.url, message);
     if (judged?.verdict !== 'runs') return;
-    const redriver = queueRedriver(withStored({ ...desk, queues }), source);
+    const redriver = queueRedriver(withStored({ ...desk, queues }), source, { by: 'ada', reason: 'fixed' });
     await redriver.resend(judged);
     for (let look = 0; look < LOOKS; look += 1) {
       const progress = await redriver.look(judged);

@@ -230,7 +230,7 @@ async function redrive(command: Command, operator: Actor): Promise<void> {
     const deps = { table: desk.table, check, now: now() };
     const [judged] = await judgeDeadLetters(withStored(deps), source, [tamper.receive?.(letter) ?? letter]);
     if (judged?.verdict === 'runs')
-      await queueRedriver(withStored({ ...desk, queues }), source).resend(judged);
+      await queueRedriver(withStored({ ...desk, queues }), source, NOTE).resend(judged);
     if (judged?.verdict !== 'handled') return;
     const actual = await readStanding(dynamoRows(memory), 'worker', eventId);
     if (settled(actual, now()) !== 'handled')

@@ -148,7 +148,17 @@ test('the scheduled audit fails for a login that row-level security shows no row
 test('the login of an audit reads what the audit needs, and changes nothing', async () => {
   const pool = new Pool({ host: '127.0.0.1', port: rig.server.port, database: 'postgres', user: 'auditor' });
   await published(Date.now());
-  const tables = ['event', 'pending', 'published', 'dead', 'cancelled', 'inbox', 'effect', 'inbox_retention'];
+  const tables = [
+    'event',
+    'pending',
+    'published',
+    'dead',
+    'discarded',
+    'cancelled',
+    'inbox',
+    'effect',
+    'inbox_retention',
+  ];
   for (const table of tables) await pool.query(`SELECT FROM mailroom.${table}`);
   expect((await pool.query('SELECT FROM mailroom.event')).rowCount).toBe(1);
   for (const table of [...tables, 'commit', 'operation', 'login'])

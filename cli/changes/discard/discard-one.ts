@@ -8,7 +8,6 @@ import { type EffectsChecked, effectsDigest } from '../../../lambdas/runtime/inb
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { discardDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { Note } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { unknownReadingText } from '../../deployment/deployed-reading.ts';
@@ -26,9 +25,10 @@ import {
 } from '../../reports/dead-letters/standing.ts';
 import { isStrict, placed, unknownPlaceText } from '../../reports/order/place-of-message.ts';
 import { endingOf, type FinalRow } from '../message-ending.ts';
+import { type OutboxChangesDeps, outboxChangesOf } from '../outbox-changes.ts';
 
 /** Dependencies of {@link discardOne}. */
-export interface DiscardDeps extends SettleDeps {
+export interface DiscardDeps extends SettleDeps, OutboxChangesDeps {
   readonly stored: StoredRows;
   readonly queues: Pick<Queues, 'remove'>;
   /** Has the consumer's function run its `rejected` function. @default the message is discarded without it */
@@ -131,7 +131,7 @@ function outOfOrder(missing: number): Discarded {
 }
 
 async function decideDead(deps: DiscardDeps, eventId: string, note: Note): Promise<DiscardOutcome> {
-  if (await discardDead(deps, eventId, note)) return 'discarded';
+  if (await outboxChangesOf(deps).discard(eventId, note)) return 'discarded';
   const row = await deps.stored.outbox.byId(eventId, true);
   if (row !== undefined && isUnreadable(row)) return 'unreadable';
   return row?.status === 'DISCARDED' ? 'discarded' : 'handled';

@@ -1,10 +1,9 @@
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { markResent, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
 import type { SweepRange, SweepRangeReport } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import type { Note, OperationDeps } from '../../../lambdas/runtime/store/operation-record.ts';
+import type { Note } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
@@ -18,6 +17,7 @@ import {
   unsentReplacement,
 } from '../../reports/dead-letters/standing.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
+import { type OutboxChangesDeps, outboxChangesOf } from '../outbox-changes.ts';
 
 /** The dead letters of each step; the last step has the rest. */
 const STEPS = [1, 10, Number.POSITIVE_INFINITY] as const;
@@ -202,7 +202,7 @@ async function waitForStep(
 }
 
 /** Dependencies of the redrivers. */
-export interface RedriverDeps extends OperationDeps {
+export interface RedriverDeps extends OutboxChangesDeps {
   readonly stored: StoredRows;
   readonly queues: Queues;
   readonly sweep: (range: SweepRange) => Promise<SweepRangeReport>;
@@ -222,7 +222,7 @@ const NOT_SWEPT: RedriveProgress = {
 export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: Note): Redriver {
   if (source.kind === 'dead') return deadRedriver(deps, note);
   if (source.kind === 'stream') return streamRedriver(deps, source);
-  return queueRedriver(deps, source);
+  return queueRedriver(deps, source, note);
 }
 
 /**
@@ -237,8 +237,9 @@ export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: N
  *                 └ its number may be passed over here ┘      └ superseded: the dead letter stays
  */
 export function queueRedriver(
-  deps: Pick<RedriverDeps, 'table' | 'stored' | 'clock' | 'queues'>,
+  deps: Pick<RedriverDeps, 'table' | 'stored' | 'clock' | 'queues' | 'postgres'>,
   { url, consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
+  note: Note,
 ): Redriver {
   const { stored, queues } = deps;
   const standingOf = (deadLetter: DeadLetter) => readStanding(stored, consumer.name, deadLetter);
@@ -249,7 +250,7 @@ export function queueRedriver(
       // Settled since the plan, under the id of its body: a function that runs already does not know.
       if ((await standingOf(deadLetter)).isSettledUnread) return queues.remove(url, received);
       // Otherwise the audit would report the event as missing while its new message waits behind others.
-      if (row === undefined && isEventId(eventId)) await markResent(deps, eventId);
+      if (row === undefined && isEventId(eventId)) await outboxChangesOf(deps).markResent(eventId, note);
       await queues.send(consumer.queue, received.body);
       if (isOrdered || unsentReplacement(await standingOf(deadLetter)) !== undefined) return;
       await queues.remove(url, received);
@@ -283,7 +284,7 @@ function progressOf(before: DeadLetter['row'], standing: MessageStanding): Redri
 function deadRedriver(deps: RedriverDeps, note: Note): Redriver {
   return {
     resend: async ({ id }) => {
-      await requeueDead(deps, id, note);
+      await outboxChangesOf(deps).requeue(id, note);
     },
     look: async (deadLetter) => {
       const row = await deps.stored.outbox.byId(deadLetter.id, true);

@@ -5,6 +5,7 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
 import type { AuditRepair } from '../../reports/audit/repair-text.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
+import { outboxChangesOf } from '../outbox-changes.ts';
 
 /** The parts of a deployment that a repair needs. */
 export type RepairedDeployment = Pick<
@@ -36,9 +37,8 @@ export async function planSending(
   planned?: PlannedVerdicts,
 ): Promise<SendingPlan> {
   const place = await placeOf(deployment);
-  const found = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
-  const { missing, others } = await withoutPostgres(deployment, found);
-  return { place, missing, others: [...others, ...foundSince(planned, found)] };
+  const missing = report.missing.filter((event) => planned === undefined || planned.has(repairKey(event)));
+  return { place, missing, others: foundSince(planned, missing) };
 }
 
 /** The plan as it is shown: with what could be sent now. */
@@ -57,28 +57,12 @@ export async function send(
   reason: string,
 ): Promise<AuditRepair> {
   const note = { by: await deployment.operator(), reason };
-  const { sent, unsent } = await repairMissing(deployment, missing, note);
-  return { applied: true, place, events: sent, unsent: [...unsent, ...others] };
-}
-
-/** Leaves out the events whose outbox row is in PostgreSQL: a repair marks the row that it sends. */
-async function withoutPostgres(
-  { postgres }: RepairedDeployment,
-  found: readonly MissingEvent[],
-): Promise<{ readonly missing: readonly MissingEvent[]; readonly others: AuditRepair['unsent'] }> {
-  if (postgres === undefined || found.length === 0) return { missing: found, others: [] };
-  const rows = await postgres.read(
-    'SELECT event_id::text AS id FROM mailroom.event WHERE event_id = ANY($1::text[]::uuid[])',
-    [found.map(({ eventId }) => eventId)],
+  const { sent, unsent } = await repairMissing(
+    { ...deployment, outboxChanges: outboxChangesOf(deployment) },
+    missing,
+    note,
   );
-  const ids = new Set(rows.map(({ id }) => id));
-  const isThere = ({ eventId }: MissingEvent) => ids.has(eventId);
-  const why =
-    'its outbox row is in PostgreSQL. As the owner of the schema, INSERT INTO mailroom.pending (event_id) publishes it again, to every consumer';
-  return {
-    missing: found.filter((event) => !isThere(event)),
-    others: found.filter(isThere).map(({ eventId, consumer }) => ({ eventId, consumer, why })),
-  };
+  return { applied: true, place, events: sent, unsent: [...unsent, ...others] };
 }
 
 /** The events of a confirmed plan that the audit no longer finds missing. */

@@ -72,7 +72,7 @@ export async function sendAndWait(
 ): Promise<Redriven> {
   const { clock, terminal } = deployment;
   const { consumer } = source;
-  const redriver = queueRedriver(deployment, source);
+  const redriver = queueRedriver(deployment, source, note);
   const send = async (): Promise<void> => {
     const newEventId = judged.eventId;
     await recordOperation(deployment, {

@@ -1,5 +1,3 @@
-import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
-import { envelopeJson } from '../../../lambdas/runtime/store/stored-envelope.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectText } from '../../deployment/effects.ts';
@@ -46,11 +44,9 @@ export async function showDeadLetter(deployment: Deployment, options: ShowOption
 }
 
 /** The stored text: the body of the message, or the envelope of a DEAD event. */
-async function bodyOf({ table: rows }: Deployment, { received, id }: DeadLetter): Promise<string | null> {
+async function bodyOf({ stored }: Deployment, { received, id }: DeadLetter): Promise<string | null> {
   if (received !== undefined) return received.body;
-  const item = isEventId(id) ? await rows.get(outboxKeyOf(id)) : undefined;
-  const stored = item === undefined ? undefined : envelopeJson(item);
-  return stored === undefined || stored.problem !== undefined ? null : stored.json;
+  return (await stored.outbox.byId(id))?.envelope ?? null;
 }
 
 /** A body line by line: indented if it is JSON whose numbers keep their digits, else as it is. */

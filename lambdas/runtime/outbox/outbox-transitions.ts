@@ -10,8 +10,8 @@ import { leaseOf, type PendingRow } from './pending-row.ts';
 /** The two relays. */
 export type RelayPath = 'stream' | 'sweep';
 
-/** The time after which TTL may delete a DISCARDED event, days. */
-const DISCARDED_RETENTION_DAYS = 35;
+/** The time after which a DISCARDED event may be deleted, days. */
+export const DISCARDED_RETENTION_DAYS = 35;
 
 /** The time after which TTL may delete a CANCELLED event, counted from its due time at the earliest, days. */
 const CANCELLED_RETENTION_DAYS = 7;

@@ -1,5 +1,6 @@
 import { asMailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
+import { DISCARDED_RETENTION_DAYS } from '../outbox/outbox-transitions.ts';
 import { eventIdTime } from '../store/event-id.ts';
 import { DELETED_AT_ONCE, deleteExpiredMessages } from './postgres-inbox-retention.ts';
 import type { TransitionDeps } from './postgres-transitions.ts';
@@ -14,7 +15,7 @@ const COUNTED_MAX = 10_000;
 
 const OLD = "statement_timestamp() - $1::float8 * interval '1 day'";
 
-/** An event stays as long as it waits, is dead, or was published again. */
+/** An event stays as long as it waits, is dead or discarded, or was published again. */
 const DELETE_EVENTS = `WITH old AS MATERIALIZED (
   SELECT ctid FROM mailroom.published WHERE published_at < ${OLD} ORDER BY published_at LIMIT $2::int
 ), gone AS (
@@ -23,16 +24,19 @@ const DELETE_EVENTS = `WITH old AS MATERIALIZED (
   DELETE FROM mailroom.event e USING gone WHERE e.event_id = gone.event_id
     AND NOT EXISTS (SELECT FROM mailroom.pending q WHERE q.event_id = e.event_id)
     AND NOT EXISTS (SELECT FROM mailroom.dead d WHERE d.event_id = e.event_id)
+    AND NOT EXISTS (SELECT FROM mailroom.discarded d WHERE d.event_id = e.event_id)
     AND NOT EXISTS (SELECT FROM mailroom.published r WHERE r.event_id = e.event_id AND r.published_at >= ${OLD})
 )
 SELECT event_id::text AS event_id FROM gone`;
 
-const DELETE_CANCELLED = `WITH old AS MATERIALIZED (
-  SELECT event_id FROM mailroom.cancelled WHERE cancelled_at < ${OLD} ORDER BY cancelled_at LIMIT $2::int
+/** Deletes events of a final state. One that was published before is deleted with its row of that. */
+const deleteFinal = (state: 'cancelled' | 'discarded') => `WITH old AS MATERIALIZED (
+  SELECT event_id FROM mailroom.${state} WHERE ${state}_at < ${OLD} ORDER BY ${state}_at LIMIT $2::int
 ), gone AS (
-  DELETE FROM mailroom.cancelled c USING old WHERE c.event_id = old.event_id RETURNING c.event_id
+  DELETE FROM mailroom.${state} c USING old WHERE c.event_id = old.event_id RETURNING c.event_id
 ), events AS (
   DELETE FROM mailroom.event e USING gone WHERE e.event_id = gone.event_id
+    AND NOT EXISTS (SELECT FROM mailroom.published p WHERE p.event_id = e.event_id)
 )
 SELECT event_id::text AS event_id FROM gone`;
 
@@ -88,12 +92,14 @@ export async function careForTables(deps: TransitionDeps): Promise<void> {
   };
   await attempt('count the waiting events', () => emitGauges(deps));
   await attempt('read the state of the database', () => emitHealth(deps));
-  for (const text of [DELETE_EVENTS, DELETE_CANCELLED])
+  const retentions = [
+    [DELETE_EVENTS, config.publishedRetentionDays],
+    [deleteFinal('cancelled'), config.publishedRetentionDays],
+    [deleteFinal('discarded'), DISCARDED_RETENTION_DAYS],
+  ] as const;
+  for (const [text, days] of retentions)
     await attempt('delete old events', () =>
-      deleteAll(deps, async () => {
-        const values = [config.publishedRetentionDays, DELETED_AT_ONCE];
-        return (await readRows(database, text, values, {})).length;
-      }),
+      deleteAll(deps, async () => (await readRows(database, text, [days, DELETED_AT_ONCE], {})).length),
     );
   await attempt('delete old rows of commits', () =>
     deleteAll(deps, async () => {

@@ -16,7 +16,7 @@ const COLUMNS: Readonly<Record<OutboxStatus, StoredColumns>> = {
   PUBLISHED: { publishedAt: ['published_at', 'clock_timestamp()'] },
   DEAD: { deadAt: ['dead_at', 'clock_timestamp()'], ...FAILURE, fingerprint: ['fingerprint', '?::text'] },
   CANCELLED: { cancelledAt: ['cancelled_at', 'clock_timestamp()'] },
-  // No table: its event would have to be removed.
+  // Only an operator discards, by a function of the schema.
   DISCARDED: {},
 };
 

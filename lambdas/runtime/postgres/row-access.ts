@@ -20,7 +20,17 @@ const OWN_CONSUMER = `consumer = ANY (${scopes('consumer')})`;
 const PRODUCERS = 'TO mailroom_producer, mailroom_consumer';
 
 /** The tables of which a relay and an operator see every row. What each may do with them is a matter of its grants. */
-const TABLES = ['event', 'pending', 'published', 'dead', 'cancelled', 'commit', 'inbox', 'effect'];
+const TABLES = [
+  'event',
+  'pending',
+  'published',
+  'dead',
+  'discarded',
+  'cancelled',
+  'commit',
+  'inbox',
+  'effect',
+];
 
 /** The tables that an audit reads, every row of each. */
 export const AUDITED = [...TABLES.filter((table) => table !== 'commit'), 'inbox_retention'];
@@ -63,6 +73,85 @@ CREATE TRIGGER decided_absent AFTER INSERT ON mailroom.inbox FOR EACH ROW
 REVOKE ALL ON FUNCTION mailroom.record_decision FROM PUBLIC;`;
 
 /**
+ * An operator's change of events, with the rights of the owner.
+ *
+ * *Invariant: an event is changed if and only if the log has its entry, with the name of the login, and a call that is repeated with its
+ * token changes nothing and returns the same ids.* The answer is read from the log by a second statement: the first may have waited for
+ * the call whose answer was lost, and its snapshot does not contain what that one has written.
+ *
+ * @param more - further parameters, from `$4` on
+ * @param changes - WITH queries; `changed` has the ids of those that it changes
+ */
+const changeOf = (name: string, changes: string, more = '') =>
+  `CREATE FUNCTION mailroom.${name}(event_ids uuid[], reason text, token uuid DEFAULT gen_random_uuid()${more}) RETURNS SETOF uuid
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+BEGIN
+  IF NOT pg_has_role(session_user, current_user, 'USAGE')
+    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
+    RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
+  END IF;
+  WITH ${changes}
+  INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
+    SELECT date_trunc('milliseconds', clock_timestamp()), $3::text || '/' || changed.event_id::text, session_user, 'postgres ${name}', changed.event_id::text, $2
+    FROM changed;
+  RETURN QUERY SELECT o.subject::uuid FROM mailroom.operation o
+    WHERE o.at > statement_timestamp() - interval '1 hour' AND starts_with(o.token, $3::text || '/');
+END
+$function$;`;
+
+const OUT_OF_DEAD = `changed AS (
+    DELETE FROM mailroom.dead d WHERE $1 IS NULL OR d.event_id = ANY ($1) RETURNING d.event_id
+  )`;
+
+/** The row of an event that was published says when it was sent again: the audit allows for its delivery. */
+const RESENT = 'UPDATE mailroom.published p SET resent_at = clock_timestamp() WHERE p.event_id = ANY ($1)';
+
+/**
+ * The changes of an operator, as the transitions of the outbox decide them.
+ *
+ * An event is published again only if it was not sent since the operator has read when that was: of two operators, or two tries, one
+ * queues it. The update of its row also keeps the relay from deleting the event as expired, or waits until it has.
+ */
+const CHANGES = [
+  changeOf(
+    'requeue',
+    `${OUT_OF_DEAD}, queued AS (
+    INSERT INTO mailroom.pending (event_id) SELECT changed.event_id FROM changed ON CONFLICT DO NOTHING
+  )`,
+  ),
+  changeOf(
+    'discard',
+    `${OUT_OF_DEAD}, discarded AS (
+    INSERT INTO mailroom.discarded (event_id, discarded_at, operator, reason)
+    SELECT changed.event_id, clock_timestamp(), session_user, $2 FROM changed ON CONFLICT DO NOTHING
+  )`,
+  ),
+  changeOf(
+    'republish',
+    `sent AS (
+    ${RESENT} AND coalesce(p.resent_at, p.published_at) <= $4
+      AND EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = p.event_id)
+      AND NOT EXISTS (SELECT FROM mailroom.dead d WHERE d.event_id = p.event_id)
+      AND NOT EXISTS (SELECT FROM mailroom.discarded d WHERE d.event_id = p.event_id)
+    RETURNING p.event_id
+  ), changed AS (
+    SELECT DISTINCT sent.event_id FROM sent
+  ), queued AS (
+    INSERT INTO mailroom.pending (event_id) SELECT changed.event_id FROM changed ON CONFLICT DO NOTHING
+  )`,
+    ", sent_until timestamptz DEFAULT 'infinity'",
+  ),
+  changeOf(
+    'mark_resent',
+    `sent AS (
+    ${RESENT} RETURNING p.event_id
+  ), changed AS (
+    SELECT DISTINCT sent.event_id FROM sent
+  )`,
+  ),
+].join('\n');
+
+/**
  * The rows that a login may read and write, beside the tables that its role may. The owner of the tables and superusers see all rows.
  *
  * A subquery without a column of the row runs once for a statement. Functions with the rights of the owner set their search path,
@@ -93,22 +182,7 @@ CREATE POLICY own ON mailroom.inbox TO mailroom_consumer USING (${OWN_CONSUMER})
 CREATE POLICY own ON mailroom.effect TO mailroom_consumer USING (${OWN_CONSUMER});
 CREATE POLICY own ON mailroom.inbox_retention TO mailroom_consumer USING (${OWN_CONSUMER});
 ${DECISIONS}
-CREATE FUNCTION mailroom.requeue(event_ids uuid[], reason text) RETURNS SETOF uuid
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
-BEGIN
-  IF NOT pg_has_role(session_user, current_user, 'USAGE')
-    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'operator') THEN
-    RAISE insufficient_privilege USING MESSAGE = 'This login is not an operator of the Mailroom in this database';
-  END IF;
-  RETURN QUERY WITH gone AS (
-    DELETE FROM mailroom.dead d WHERE $1 IS NULL OR d.event_id = ANY ($1) RETURNING d.event_id
-  ), recorded AS (
-    INSERT INTO mailroom.operation (at, token, operator, command, subject, reason)
-    SELECT date_trunc('milliseconds', clock_timestamp()), gen_random_uuid()::text, session_user, 'postgres requeue', gone.event_id::text, $2 FROM gone
-  )
-  INSERT INTO mailroom.pending (event_id) SELECT gone.event_id FROM gone RETURNING pending.event_id;
-END
-$function$;
+${CHANGES}
 CREATE FUNCTION mailroom.oldest_snapshot() RETURNS TABLE (pid integer, login name, app text, age_ms double precision)
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
   SELECT a.pid, a.usename, a.application_name,
@@ -117,6 +191,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function
     AND coalesce(a.backend_type, '') NOT IN ('autovacuum worker', 'walsender')
   ORDER BY a.xact_start NULLS FIRST LIMIT 1
 $function$;
-REVOKE ALL ON FUNCTION mailroom.requeue, mailroom.oldest_snapshot FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION mailroom.requeue TO mailroom_operator;
+REVOKE ALL ON FUNCTION mailroom.requeue, mailroom.discard, mailroom.republish, mailroom.mark_resent, mailroom.oldest_snapshot FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mailroom.requeue, mailroom.discard, mailroom.republish, mailroom.mark_resent TO mailroom_operator;
 GRANT EXECUTE ON FUNCTION mailroom.oldest_snapshot TO mailroom_relay, mailroom_operator;`;

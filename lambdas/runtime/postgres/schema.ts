@@ -46,7 +46,8 @@ CREATE TABLE mailroom.pending (
 CREATE INDEX pending_due_at ON mailroom.pending (due_at);
 CREATE TABLE mailroom.published (
   event_id uuid NOT NULL,
-  published_at timestamptz NOT NULL
+  published_at timestamptz NOT NULL,
+  resent_at timestamptz
 );
 CREATE INDEX published_event_id ON mailroom.published (event_id);
 CREATE INDEX published_at ON mailroom.published (published_at);
@@ -57,6 +58,13 @@ CREATE TABLE mailroom.dead (
   last_error text NOT NULL,
   fingerprint text NOT NULL
 );
+CREATE TABLE mailroom.discarded (
+  event_id uuid PRIMARY KEY,
+  discarded_at timestamptz NOT NULL,
+  operator text NOT NULL,
+  reason text NOT NULL
+);
+CREATE INDEX discarded_at ON mailroom.discarded (discarded_at);
 CREATE TABLE mailroom.cancelled (
   event_id uuid PRIMARY KEY,
   cancelled_at timestamptz NOT NULL
@@ -150,7 +158,7 @@ GRANT INSERT ON mailroom.event, mailroom.pending TO mailroom_producer, mailroom_
 GRANT SELECT (event_id, source) ON mailroom.event TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, DELETE ON mailroom.pending TO mailroom_producer, mailroom_consumer;
 GRANT SELECT, INSERT ON mailroom.cancelled, mailroom.commit TO mailroom_producer, mailroom_consumer;
-GRANT SELECT, DELETE ON mailroom.cancelled, mailroom.commit TO mailroom_relay;
+GRANT SELECT, DELETE ON mailroom.cancelled, mailroom.discarded, mailroom.commit TO mailroom_relay;
 GRANT SELECT ON mailroom.event TO mailroom_relay;
 GRANT DELETE ON mailroom.event TO mailroom_relay;
 GRANT SELECT, UPDATE, DELETE ON mailroom.pending TO mailroom_relay;

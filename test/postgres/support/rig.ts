@@ -60,7 +60,7 @@ export async function startRig(name: string, settings: Readonly<Record<string, s
     rows,
     clear: async () => {
       await pool.query(
-        'TRUNCATE mailroom.event, mailroom.pending, mailroom.published, mailroom.dead, mailroom.cancelled',
+        'TRUNCATE mailroom.event, mailroom.pending, mailroom.published, mailroom.dead, mailroom.discarded, mailroom.cancelled',
       );
     },
     close: async () => {

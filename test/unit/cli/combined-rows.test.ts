@@ -189,14 +189,13 @@ test('a message that both stores have rejected is listed once, as the database h
   ]);
 });
 
-test('a change of a row in the database is refused, before it reads or writes one in the table', async () => {
+test('a change of an inbox row in the database is refused, before it reads or writes one in the table', async () => {
   const [own, theirs] = [mintEventId(AT, 1), mintEventId(AT, 1)];
   const history = { ...inboxHistoryKey('moved'), schema: SCHEMA, retentions: [], changedAt: AT };
-  const { table, guarded } = await made([event(own)], [event(theirs), history]);
+  const { table, guarded } = await made([], [message('worker', theirs), history]);
   const refused = { code: 'NOT_IN_POSTGRES' };
-  expect(await guarded.get(outboxKeyOf(own))).toMatchObject({ status: 'PENDING' });
-  await expect(guarded.get(outboxKeyOf(theirs))).rejects.toMatchObject(refused);
-  const update = { key: outboxKeyOf(theirs), set: { status: 'DEAD' }, when: {} };
+  await expect(guarded.get(inboxKey('worker', theirs))).rejects.toMatchObject(refused);
+  const update = { key: inboxKey('worker', theirs), set: { status: 'FAILED' }, when: {} };
   await expect(guarded.updateEach([update])).rejects.toMatchObject(refused);
   const put = { Put: { Item: message('moved', own) } };
   await expect(guarded.write(put)).rejects.toMatchObject(refused);

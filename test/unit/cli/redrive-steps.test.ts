@@ -77,13 +77,15 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
       redriveInSteps(
         { clock, signal: stop.signal, progress: (line) => said.push(line) },
         deadLetters,
-        queueRedriver(withStored({ table: memory, queues: queues as Queues }), source),
+        queueRedriver(withStored({ table: memory, queues: queues as Queues }), source, NOTE),
         { ratePerS: 10, waitMs: 60_000 },
       ),
     );
   };
   return { clock, memory, deadLetters, calls, sentAt, put, redrive, stop, said };
 }
+
+const NOTE = { by: 'ada', reason: 'fixed' };
 
 const PROCESSED: Reaction = [{ status: 'PROCESSED' }];
 
@@ -101,7 +103,7 @@ test('a dead letter without an inbox row is marked as sent again on its outbox r
     return 'a new id';
   };
   const queues = { send, remove: async () => {} } as Partial<Queues> as Queues;
-  const { resend } = queueRedriver(withStored({ table: memory, queues }), source);
+  const { resend } = queueRedriver(withStored({ table: memory, queues }), source, NOTE);
   for (const deadLetter of [unknown, rejected, expired])
     if (deadLetter !== undefined) await resend(deadLetter);
   expect(marked).toEqual([expect.any(Number), undefined, undefined]);

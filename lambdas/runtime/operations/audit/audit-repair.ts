@@ -17,6 +17,8 @@ export interface RepairDeps extends OperationDeps {
   readonly queues: Pick<Queues, 'depth' | 'send'>;
   /** @default the rows in the table */
   readonly stored?: { readonly outbox: OutboxRows } | undefined;
+  /** Records that an event is sent again; returns `false` if its row has expired. @default in the table */
+  readonly outboxChanges?: { markResent(eventId: string, note: Note): Promise<boolean> } | undefined;
 }
 
 /** A missing event that cannot be sent, and the reason. */
@@ -95,7 +97,7 @@ export async function repairMissing(
     await pMap(
       plan.toSend,
       async (event) => {
-        const why = await sendAgain(deps, consumer, event, { region, account }).catch(failed);
+        const why = await sendAgain(deps, consumer, event, { region, account, note }).catch(failed);
         if (why === undefined) sent.push(event);
         else unsent.push({ ...event, why });
       },
@@ -134,11 +136,13 @@ async function sendAgain(
   deps: RepairDeps,
   consumer: ConsumerEntry,
   { eventId, publishedAt }: MissingEvent,
-  place: { readonly region: string; readonly account: string },
+  { note, ...place }: { readonly region: string; readonly account: string; readonly note: Note },
 ): Promise<string | undefined> {
   const { row, why } = await readSendable(deps, eventId);
   if (row === undefined) return why;
-  if ((await markResent(deps, eventId)) === undefined) return EXPIRED;
+  const isMarked =
+    (await deps.outboxChanges?.markResent(eventId, note)) ?? (await markResent(deps, eventId)) !== undefined;
+  if (!isMarked) return EXPIRED;
   await deps.queues.send(consumer.queue, deliveredEvent(row, { ...place, time: publishedAt }));
   return undefined;
 }

@@ -2,6 +2,7 @@ import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
 import type { Deployment } from '../../../../cli/deployment/deployment.ts';
 import { dynamoRows } from '../../../../cli/deployment/dynamo-rows.ts';
+import type { OpenPostgres } from '../../../../cli/deployment/postgres-database.ts';
 import { consumerNamed } from '../../../../cli/deployment/source-consumer.ts';
 import type { StoredRows } from '../../../../cli/deployment/stored-rows.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
@@ -17,6 +18,8 @@ export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
   readonly stored?: StoredRows;
   /** @default those of its table */
   readonly inboxChanges?: InboxChanges;
+  /** @default none */
+  readonly postgres?: OpenPostgres;
   /** @default everything is as declared */
   readonly deployed?: ReturnType<typeof resourcesInMemory>;
   /** @default false */
@@ -53,6 +56,7 @@ export function memoryDeployment(
     table,
     stored: mailroom.stored ?? dynamoRows(table),
     inboxChanges: mailroom.inboxChanges,
+    postgres: mailroom.postgres,
     queues,
     resources: deployed.resources,
     enableMapping: deployed.enableMapping,

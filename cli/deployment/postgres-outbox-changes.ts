@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { errorMessage, isMailroomError, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { storable } from '../../lambdas/runtime/postgres/postgres-outbox-writes.ts';
+import { isRetryable, type Sql, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import { readOneRow, readRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
+import { isEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import type { Note } from '../../lambdas/runtime/store/operation-record.ts';
+import { backoffMs } from '../../lambdas/runtime/store/retry.ts';
+
+/** An operator's changes of events in a database, as `OutboxChanges` has them; `undefined` or `absent` for an event that it does not have. */
+export interface PostgresOutboxChanges {
+  requeue(eventId: string, note: Note): Promise<boolean | undefined>;
+  discard(eventId: string, note: Note): Promise<boolean | undefined>;
+  markResent(eventId: string, note: Note): Promise<boolean>;
+  publishAgain(eventId: string, sentAt: number, note: Note): Promise<'queued' | 'absent'>;
+}
+
+/** The most tries of a change whose answer was lost, or that had to wait for a lock. */
+const TRIES = 5;
+
+/** Times of the plan are rounded to milliseconds. */
+const ROUNDED_MS = 1;
+
+/** A function of the schema that changes events with the rights of its owner. */
+type OperatorFunction = 'requeue' | 'discard' | 'republish' | 'mark_resent';
+
+/**
+ * Has the database change events.
+ *
+ * A lost answer does not tell whether they were changed. Each try has the same token: it changes nothing that an earlier one has changed,
+ * and returns its ids.
+ *
+ * @param eventIds - `null` for all of the state from which they are changed
+ * @returns the ids of those that were changed
+ * @throws `COMMIT_UNKNOWN` if the last answer was lost, too
+ */
+export async function changeEvents(
+  database: Sql,
+  clock: Pick<Clock, 'sleep'>,
+  name: OperatorFunction,
+  eventIds: readonly string[] | null,
+  reason: string,
+  sentUntil?: number,
+): Promise<readonly string[]> {
+  const more = sentUntil === undefined ? '' : ', to_timestamp($4::double precision / 1000::float8)';
+  const call = `SELECT id::text AS id FROM mailroom.${name}($1::text[]::uuid[], $2::text, $3::text::uuid${more}) AS id`;
+  const values = [eventIds, storable(reason), randomUUID(), ...(sentUntil === undefined ? [] : [sentUntil])];
+  let isUnknown = false;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return (await readRows(database, call, values, { id: 'text' })).map(({ id }) => id);
+    } catch (error) {
+      const isLost = hasNoAnswer(error);
+      isUnknown ||= isLost;
+      if (attempt < TRIES && (isLost || isRetryable(error))) {
+        await clock.sleep(backoffMs(attempt, 100, 2_000, systemRandomBytes));
+        continue;
+      }
+      if (!isUnknown) throw error;
+      throw new MailroomError(
+        'COMMIT_UNKNOWN',
+        `The answer of the database to mailroom.${name} was lost (${errorMessage(error)}). Whether it has changed ${eventIds?.join(', ') ?? 'the events'} is unknown. Repeat the command: it shows what remains.`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** The statement may have been committed: its connection was lost, or closed by the server. */
+function hasNoAnswer(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state === undefined) return !isMailroomError(error) || isMailroomError(error, 'UNREACHABLE');
+  return /^(08|57P)/.test(state);
+}
+
+const HAS = `SELECT (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = $1::text::uuid)
+  OR EXISTS (SELECT FROM mailroom.dead d WHERE d.event_id = $1::text::uuid))::text AS has`;
+
+/** Changes the events in a database. Its login needs the role `operator`. */
+export function postgresOutboxChanges(database: Sql, clock: Pick<Clock, 'sleep'>): PostgresOutboxChanges {
+  const change = async (name: OperatorFunction, eventId: string, reason: string, sentUntil?: number) =>
+    isEventId(eventId) &&
+    (await changeEvents(database, clock, name, [eventId], reason, sentUntil)).length > 0;
+  const has = async (eventId: string) =>
+    isEventId(eventId) && (await readOneRow(database, HAS, [eventId], { has: 'boolean' })).has;
+  return {
+    requeue: async (eventId, { reason }) =>
+      (await change('requeue', eventId, reason)) || ((await has(eventId)) ? false : undefined),
+    discard: async (eventId, { reason }) =>
+      (await change('discard', eventId, reason)) || ((await has(eventId)) ? false : undefined),
+    markResent: (eventId, { reason }) => change('mark_resent', eventId, reason),
+    // Sent by another operator since: it is on its way.
+    publishAgain: async (eventId, sentAt, { reason }) =>
+      (await change('republish', eventId, reason, sentAt + ROUNDED_MS)) || (await has(eventId))
+        ? 'queued'
+        : 'absent',
+  };
+}
