@@ -51,30 +51,29 @@ const accountTests = ['test/account/**/*.test.ts'];
 /** Minutes for what takes seconds: a timeout finds a test that hangs, and must never judge the speed of a machine. */
 const HANGS_MS = 900_000;
 
-const inProcess = {
+const every = {
   // Only a test that hangs takes this long, however busy the machine is.
   testTimeout: HANGS_MS,
   hookTimeout: HANGS_MS,
   // The age of Node 20 is not what these tests are about.
   env: { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' },
-  // The SDK and the CDK take seconds to load: once for each worker and not for each file. What a test stubs is put back.
-  isolate: false,
-  unstubEnvs: true,
-  restoreMocks: true,
-  // They work and never wait: as many as there are processors.
-  maxWorkers: '100%',
 };
+
+/** The SDK and the CDK take seconds to load: once for each worker and not for each file. What a test stubs is put back. */
+const shared = { ...every, isolate: false, unstubEnvs: true, restoreMocks: true };
+
+/** They work and never wait: as many as there are processors. */
+const inProcess = { ...shared, maxWorkers: '100%' };
 
 /** Each wait has a deadline of its own (`eventually`); `expect.poll` looks at a page. */
 const onEngine = {
-  testTimeout: HANGS_MS,
-  hookTimeout: HANGS_MS,
+  ...shared,
   globalSetup: ['test/support/engine.ts'],
   expect: { poll: { timeout: 60_000 } },
 };
 
 /** A process for each test file. */
-const isolated = { maxWorkers: '100%', env: inProcess.env, testTimeout: HANGS_MS, hookTimeout: HANGS_MS };
+const isolated = { ...every, maxWorkers: '100%' };
 
 /** Projects whose tests change a system that the following ones use. */
 const IN_ORDER: readonly (string | undefined)[] = ['broken', 'browser', 'features'];
@@ -133,7 +132,7 @@ export default defineConfig({
       {
         // Every order of calls, every crash.
         extends: true,
-        test: { ...isolated, name: 'explorer', include: explorerTests },
+        test: { ...inProcess, name: 'explorer', include: explorerTests },
       },
       {
         // The main promises, on the order system on a local AWS. They wait more than they work.
@@ -158,7 +157,7 @@ export default defineConfig({
       {
         // Without one rule of the protocol, the explorer finds what breaks. Nightly, and before a change of the protocol lands.
         extends: true,
-        test: { ...isolated, name: 'holes', include: holeTests },
+        test: { ...inProcess, name: 'holes', include: holeTests },
       },
       {
         // Packs what is published, and uses it as a stranger would: from its tarball, in an app of its own.

@@ -9,6 +9,10 @@ export default defineConfig({
     include: ['test/postgres/**/*.test.ts'],
     testTimeout: HANGS_MS,
     hookTimeout: HANGS_MS,
+    // What they import takes seconds to load: once for each worker and not for each file. What a test stubs is put back.
+    isolate: false,
+    unstubEnvs: true,
+    restoreMocks: true,
     maxWorkers: 2,
   },
 });

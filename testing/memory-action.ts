@@ -59,11 +59,11 @@ export function prepare(action: TransactAction, storeOf: (tableName: string | un
     const item = toAttributes(request.Item);
     placeholders.assertUsed();
     store.assertKeyBytes(item);
-    const bytes = assertItemBytes(item, 'Item size has exceeded the maximum allowed size');
+    assertItemBytes(item, 'Item size has exceeded the maximum allowed size');
     return {
       ...common,
       key: store.keyOf(item),
-      bytes: () => bytes,
+      bytes: () => itemBytes(toItem(item)),
       fault: store.itemFault(item),
       after: () => item,
     };
@@ -94,11 +94,11 @@ export function judge({ store, key, fault, condition, after }: Prepared): Action
   return { refused: false, before, after: after(before) };
 }
 
-/** @returns the size of the item */
-export function assertItemBytes(item: Attributes, message: string): number {
-  const bytes = itemBytes(toItem(item));
-  if (bytes > ITEM_BYTES_MAX) throw new ValidationException(message);
-  return bytes;
+/** @throws ValidationException if the item is too large */
+export function assertItemBytes(item: Attributes, message: string): void {
+  // Its JSON, of at most three bytes a character, is never smaller than what DynamoDB counts, and much faster to make.
+  if (JSON.stringify(item).length <= ITEM_BYTES_MAX / 3) return;
+  if (itemBytes(toItem(item)) > ITEM_BYTES_MAX) throw new ValidationException(message);
 }
 
 function updated(update: ParsedUpdate, before: Attributes): Attributes {

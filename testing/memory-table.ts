@@ -100,8 +100,9 @@ export function memoryTable(options: MemoryTableOptions = {}): MemoryTable {
       const found = storeOf(memory, tableName);
       return found
         .all()
-        .sort((a, b) => byteOrder(found.id(a), found.id(b)))
-        .map(toItem);
+        .map((item) => ({ id: found.id(item), item }))
+        .sort((a, b) => byteOrder(a.id, b.id))
+        .map(({ item }) => toItem(item));
     },
     item: (key) => {
       const item = store.get(toAttributes({ ...key }));

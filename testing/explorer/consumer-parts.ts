@@ -3,6 +3,7 @@ import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import type { ConsumerDeps, ConsumerHandler } from '../../lambdas/runtime/sources/sqs/consumer.ts';
 import type { Queue } from '../../lambdas/runtime/sources/sqs/queue.ts';
+import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
 import type { KeyNames } from '../memory-store.ts';
 import type { MemoryTable } from '../memory-table.ts';
@@ -10,6 +11,8 @@ import type { Actor, Scheduler } from './actor.ts';
 import type { ExploredQueue } from './explored-queue.ts';
 import type { HandlerLog } from './observed-handler.ts';
 import type { PastItems } from './past-items.ts';
+import { isHint } from './ports.ts';
+import { digest } from './world-digest.ts';
 
 /** Dependencies available to a handler under exploration. */
 export interface ExploredParts {
@@ -78,8 +81,17 @@ export interface ConsumerParts {
   tableBackAt: number;
   /** The first violation, if any. */
   wrong: string | undefined;
-  /** A digest of the table, cached until the table changes. */
-  items: readonly Item[] | undefined;
+  /** See {@link tableNow}; `undefined` after a change. */
+  now: TableNow | undefined;
+}
+
+/** The Mailroom table at one time. */
+interface TableNow {
+  readonly items: readonly Item[];
+  /** Equal for equal items, without hints. */
+  readonly digest: string;
+  /** A REJECTED row has no pointer, or a pointer no such row. */
+  readonly pointersDiffer: boolean;
 }
 
 /** Records a violation; the first one is the violation of the schedule. */
@@ -87,8 +99,22 @@ export function violate(parts: ConsumerParts, what: string): void {
   parts.wrong ??= what;
 }
 
-/** The items of the Mailroom table. */
-export function itemsNow(parts: ConsumerParts): readonly Item[] {
-  parts.items ??= parts.memory.items();
-  return parts.items;
+/** The Mailroom table now. Schedules look at it after each step, and few steps change it. */
+export function tableNow(parts: ConsumerParts): TableNow {
+  parts.now ??= readTable(parts);
+  return parts.now;
+}
+
+function readTable({ memory, config, eventIds }: ConsumerParts): TableNow {
+  const items = memory.items();
+  const differs = (eventId: string) => {
+    const { PK, SK } = rejectedKey(config.consumer, eventId);
+    const pointer = items.some((item) => item.PK === PK && item.SK === SK);
+    return pointer !== (memory.item(inboxKey(config.consumer, eventId))?.status === 'REJECTED');
+  };
+  return {
+    items,
+    digest: digest(items.filter((item) => !isHint(item))),
+    pointersDiffer: eventIds.some(differs),
+  };
 }

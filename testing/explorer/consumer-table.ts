@@ -16,7 +16,7 @@ export function tableOf(parts: ConsumerParts, actor: Actor): Table {
   const { scheduler, options, config, memory, past, log } = parts;
   const schema = options.schemaOf?.(actor) ?? SCHEMA;
   const watched = watchedTable(memory, (change) => {
-    parts.items = undefined;
+    parts.now = undefined;
     if (!isHint(change.key)) past.changed(change);
     for (const id of (change.after as Partial<InboxRow> | undefined)?.rejectedIds ?? [])
       log.rejectedIds.add(id);

@@ -5,7 +5,7 @@ import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/event-id.ts';
-import { INBOX_PREFIX, inboxHistoryKey, inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
+import { INBOX_PREFIX, inboxHistoryKey, inboxKey } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { StoredOutboxRow } from '../../lambdas/runtime/store/stored-envelope.ts';
 import type { Item, Table } from '../../lambdas/runtime/store/table.ts';
@@ -14,14 +14,13 @@ import { eventBridgeMessage } from '../memory-bus.ts';
 import { memoryQueue } from '../memory-queue.ts';
 import { type MemoryTable, memoryTable } from '../memory-table.ts';
 import type { Actor, Scheduler, World } from './actor.ts';
-import { type ConsumerParts, type ConsumerWorldOptions, itemsNow, violate } from './consumer-parts.ts';
+import { type ConsumerParts, type ConsumerWorldOptions, tableNow, violate } from './consumer-parts.ts';
 import { tableOf } from './consumer-table.ts';
 import { ask, work } from './consumer-work.ts';
 import { expireItems } from './expiry.ts';
 import { type ExploredQueue, exploredQueue } from './explored-queue.ts';
 import type { HandlerLog } from './observed-handler.ts';
 import { createPastItems } from './past-items.ts';
-import { isHint } from './ports.ts';
 import { digest } from './world-digest.ts';
 
 /** A consumer, its queue and its table under a scheduler. */
@@ -85,7 +84,7 @@ export async function consumerWorld(
     unrest: () => unrest(parts),
     state: ({ faults }) =>
       digest([
-        itemsNow(parts).filter((item) => !isHint(item)),
+        tableNow(parts).digest,
         Object.keys(options.otherTables ?? {}).map((name) => memory.items(name)),
         queue.messages(),
         queue.deadLetters(),
@@ -97,7 +96,7 @@ export async function consumerWorld(
       ]),
     deadlines: () => deadlines(parts),
     violation: () =>
-      parts.wrong ?? (pointersDiffer(parts) ? 'A REJECTED row and its pointer differ' : undefined),
+      parts.wrong ?? (tableNow(parts).pointersDiffer ? 'A REJECTED row and its pointer differ' : undefined),
   };
 }
 
@@ -134,20 +133,12 @@ async function setUp(scheduler: Scheduler, options: ConsumerWorldOptions): Promi
     outageEnds: clock.now() + (options.outageMs ?? 0),
     tableBackAt: 0,
     wrong: undefined,
-    items: undefined,
+    now: undefined,
   };
 }
 
 function messageRow({ memory, config }: ConsumerParts, eventId: string): Item | undefined {
   return memory.item(inboxKey(config.consumer, eventId));
-}
-
-function pointersDiffer(parts: ConsumerParts): boolean {
-  return parts.eventIds.some((id) => {
-    const { PK, SK } = rejectedKey(parts.config.consumer, id);
-    const pointer = itemsNow(parts).some((item) => item.PK === PK && item.SK === SK);
-    return pointer !== (messageRow(parts, id)?.status === 'REJECTED');
-  });
 }
 
 function unrest(parts: ConsumerParts): string | undefined {
@@ -168,8 +159,8 @@ function unrest(parts: ConsumerParts): string | undefined {
 
 /** The times at which a lease or an outage ends, or a message becomes visible again. */
 function deadlines(parts: ConsumerParts): number[] {
-  const leases = itemsNow(parts)
-    .filter(({ PK }) => String(PK).startsWith(INBOX_PREFIX))
+  const leases = tableNow(parts)
+    .items.filter(({ PK }) => String(PK).startsWith(INBOX_PREFIX))
     .flatMap(({ leaseUntil, endsBy }) => [leaseUntil, endsBy])
     .filter((time) => typeof time === 'number')
     .map((time) => time + 1);

@@ -3,13 +3,13 @@ import { INBOX_PREFIX } from '../../lambdas/runtime/store/keys.ts';
 import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from './actor.ts';
-import { type ConsumerParts, itemsNow, violate } from './consumer-parts.ts';
+import { type ConsumerParts, tableNow, violate } from './consumer-parts.ts';
 import { mayExpire } from './inbox-rules.ts';
 
 /** Runs DynamoDB's TTL as an actor: each deletion is a step that happens at some time after the item's `expiresAt`. */
 export async function expireItems(parts: ConsumerParts, actor: Actor): Promise<void> {
   for (;;) {
-    const expiries = itemsNow(parts).flatMap(({ expiresAt }) =>
+    const expiries = tableNow(parts).items.flatMap(({ expiresAt }) =>
       typeof expiresAt === 'number' ? expiresAt : [],
     );
     if (expiries.length === 0) return;
@@ -20,9 +20,9 @@ export async function expireItems(parts: ConsumerParts, actor: Actor): Promise<v
 
 function deleteExpired(parts: ConsumerParts): void {
   const { memory, past } = parts;
-  const expired = itemsNow(parts);
+  const expired = tableNow(parts).items;
   memory.expire();
-  parts.items = undefined;
+  parts.now = undefined;
   for (const before of expired) {
     const key = { PK: String(before.PK), SK: String(before.SK) };
     if (memory.item(key) !== undefined) continue;

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as oneShotHash } from 'node:crypto';
 import type { TimelineStep } from './actor.ts';
 import type { ScheduledCall } from './call-outcomes.ts';
 import { createVirtualTime, type PendingSleep, type VirtualTime } from './virtual-time.ts';
@@ -126,5 +126,5 @@ export function frozenKey({ history, pendings, sleepers }: FrozenWork): string {
 
 /** Shortens a text to a digest. */
 export function hash(text: string): string {
-  return createHash('md5').update(text).digest('base64');
+  return oneShotHash('md5', text, 'base64');
 }
