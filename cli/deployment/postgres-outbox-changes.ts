@@ -4,9 +4,9 @@ import { errorMessage, isMailroomError, MailroomError } from '../../lambdas/runt
 import { storable } from '../../lambdas/runtime/postgres/postgres-outbox-writes.ts';
 import { isRetryable, type Sql, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
 import { readOneRow, readRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
+import { backoffMs } from '../../lambdas/runtime/store/backoff.ts';
 import { isEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import type { Note } from '../../lambdas/runtime/store/operation-record.ts';
-import { backoffMs } from '../../lambdas/runtime/store/retry.ts';
 
 /** An operator's changes of events in a database, as `OutboxChanges` has them; `undefined` or `absent` for an event that it does not have. */
 export interface PostgresOutboxChanges {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { backoffMs } from '../../lambdas/runtime/store/retry.ts';
+import { backoffMs } from '../../lambdas/runtime/store/backoff.ts';
 import { runs } from './support/runs.ts';
 
 const attempts = fc.oneof(

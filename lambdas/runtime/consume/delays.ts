@@ -10,9 +10,9 @@ import {
 } from '../base/retry-schedule.ts';
 import type { Claim } from '../inbox/inbox.ts';
 import { waitsWith } from '../inbox/past-attempts.ts';
+import { fraction } from '../store/backoff.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 import type { AskedWait } from '../store/inbox-row.ts';
-import { fraction } from '../store/retry.ts';
 
 /** The delays before a message of one consumer becomes visible again. They are rounded to whole seconds, as SQS counts, so that the row can record the exact time. */
 export interface Delays {

@@ -1,5 +1,6 @@
 import { isMailroomError } from '../base/errors.ts';
-import type { InboxContext, Message } from '../inbox/inbox.ts';
+import { finishEffect, startEffect } from '../inbox/effect-writes.ts';
+import type { Message } from '../inbox/inbox.ts';
 import { rowOf } from '../inbox/inbox-admission.ts';
 import { claimMessage } from '../inbox/inbox-claim.ts';
 import {
@@ -8,12 +9,12 @@ import {
   completeMessage,
   supersedeMessage,
 } from '../inbox/inbox-completion.ts';
-import { finishEffect, startEffect } from '../inbox/inbox-effect.ts';
-import { openInbox } from '../inbox/inbox-history.ts';
+import type { InboxContext } from '../inbox/inbox-context.ts';
 import { renewLease } from '../inbox/inbox-lease.ts';
 import { rejectMessage, rejectUnclaimed } from '../inbox/inbox-rejection.ts';
 import { cutOff, failed, outOfTime, released } from '../inbox/inbox-transitions.ts';
 import { writeUnderFence } from '../inbox/inbox-writes.ts';
+import { openInbox } from '../inbox/stored-history.ts';
 import type { Commit, Outbox } from '../outbox/outbox.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { checkTransaction, eventCount } from '../outbox/transaction-checks.ts';

@@ -6,7 +6,7 @@ import { poison } from '../base/poison.ts';
 import { maskedPath } from '../events/payload-issues.ts';
 import { idempotencyKey } from '../inbox/idempotency-key.ts';
 import { type EffectCall, type EffectEnd, effectIn } from '../inbox/inbox-effect.ts';
-import { backoffMs } from '../store/retry.ts';
+import { backoffMs } from '../store/backoff.ts';
 import type { StoredEffect } from '../store/stored-effect.ts';
 import type { ClaimedMessage, Effects, Received } from './consumer-context.ts';
 

@@ -4,8 +4,8 @@ import { errorCode, errorMessage, isMailroomError, type MailroomError } from '..
 import { isPoison, poison } from '../base/poison.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
+import { backoffMs } from '../store/backoff.ts';
 import { Overtaken } from '../store/last-sequence.ts';
-import { backoffMs } from '../store/retry.ts';
 import { reportEffectsAtEnd } from './claimed-effects.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import { writeHint } from './failed-hints.ts';

@@ -1,8 +1,9 @@
+import { FenceLost } from '../base/errors.ts';
 import type { InboxRow, ProcessingRow, RejectedRow } from '../store/inbox-row.ts';
 import { isSuperseded } from '../store/last-sequence.ts';
 import { asRow } from '../store/row-schema.ts';
 import type { Item } from '../store/table.ts';
-import type { InboxRefusal, InboxRules, Message } from './inbox.ts';
+import type { Claim, InboxRefusal, InboxRules, Message } from './inbox.ts';
 import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
 import { mayHaveRunBecause } from './inbox-history.ts';
 import { inboxState } from './inbox-state.ts';
@@ -84,4 +85,11 @@ export function rowOf(item: Item | undefined): InboxRow | undefined {
 /** Returns true if the claim with this fence holds the row. */
 export function isOurs(row: InboxRow | undefined, fence: string): boolean {
   return row?.status === 'PROCESSING' && row.fence === fence;
+}
+
+/** The error of a worker that writes under a claim that it has lost. */
+export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
+  return new FenceLost(
+    `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused.`,
+  );
 }

@@ -12,9 +12,10 @@ import {
   type Wanted,
   wantedClaim,
 } from './claim-transitions.ts';
-import type { InboxContext, Message } from './inbox.ts';
+import type { Message } from './inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
 import { abandoned, claimable, readmissible } from './inbox-conditions.ts';
+import type { InboxContext } from './inbox-context.ts';
 import { type Written, writeTransition } from './inbox-writes.ts';
 
 /** No row, FAILED, PROCESSING under a lease that has passed, or REJECTED and redriven -> PROCESSING. */

@@ -1,17 +1,14 @@
 import { isMailroomError, TransactionCancelled } from '../base/errors.ts';
-import { jsonFault } from '../base/json-fault.ts';
 import { mintToken } from '../store/event-id.ts';
 import { inboxKey } from '../store/keys.ts';
 import { applied, isLastRefused, Overtaken } from '../store/last-sequence.ts';
 import type { Item, TransactAction } from '../store/table.ts';
-import type { Claim, InboxContext, InboxRefusal, Message } from './inbox.ts';
-import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
+import type { Claim, InboxRefusal, Message } from './inbox.ts';
+import { admissionOf, fenceLost, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
 import { NO_ROW, ours } from './inbox-conditions.ts';
-import { processed, processedUnclaimed } from './inbox-transitions.ts';
-import { fenceLost, writeTransition, writeUnderFence } from './inbox-writes.ts';
-
-/** Longer results are not stored in the row, because they would cost more than they are worth. */
-const RESULT_MAX_CHARS = 4_096;
+import type { InboxContext } from './inbox-context.ts';
+import { processed, processedUnclaimed, resultJson } from './inbox-transitions.ts';
+import { writeTransition, writeUnderFence } from './inbox-writes.ts';
 
 /**
  * The work is done: PROCESSED, and the last applied sequence of an ordered message with it. Returns the refusal if the write was refused.
@@ -111,11 +108,4 @@ function refusedBy(
 /** The cancellation as the handler's own transaction would report it: with the reasons of its writes only. */
 export function withoutInboxRow(error: TransactionCancelled, writes: number): TransactionCancelled {
   return new TransactionCancelled(error.reasons.slice(error.reasons.length - writes), { cause: error });
-}
-
-/** A handler's result as JSON; `undefined` if it returned nothing, or JSON would change the result, or it is too long to store. */
-export function resultJson(result: unknown): string | undefined {
-  if (jsonFault(result) !== undefined) return undefined;
-  const json = JSON.stringify(result) as string | undefined;
-  return json !== undefined && json.length <= RESULT_MAX_CHARS ? json : undefined;
 }

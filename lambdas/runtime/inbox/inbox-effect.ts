@@ -4,10 +4,8 @@ import { isObject } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
 import type { InboxRow } from '../store/inbox-row.ts';
 import type { StoredEffect } from '../store/stored-effect.ts';
-import type { Item } from '../store/table.ts';
-import type { Claim, InboxContext, InboxRules } from './inbox.ts';
-import { isOurs, rowOf } from './inbox-admission.ts';
-import { mine, writeRow } from './inbox-writes.ts';
+import type { Claim, InboxRules } from './inbox.ts';
+import { isOurs } from './inbox-admission.ts';
 import { rowCause } from './stored-cause.ts';
 
 /** The most effects of one message. With results of at most 4 KB, they take at most three quarters of its 400 KB row. */
@@ -42,62 +40,6 @@ export class EffectInProgress extends MailroomError {
   }
 }
 
-/**
- * The condition for starting an effect, besides holding the message. One of these is true: it has no entry; an earlier call
- * failed and released it; an earlier call of this claim started it and has ended, because calls of one effect run one after
- * another; or the function that started it has certainly stopped, by every clock. A delayed start must not replace a later call,
- * whose result could then not be stored, nor reopen what its own call released, for which the next attempt would wait.
- */
-const STARTABLE =
-  '((attribute_not_exists(effects.#effect) AND size(effects) < :most) OR ' +
-  '(effects.#effect.#status = :RELEASED AND (effects.#effect.fence <> :heldFence OR effects.#effect.#run < :run)) OR ' +
-  '(effects.#effect.#status = :IN_PROGRESS AND ' +
-  '((effects.#effect.fence = :heldFence AND effects.#effect.#run <= :run) OR effects.#effect.endsBy < :stopped)))';
-
-/** The condition for finishing an effect: this call started it, and nothing finished it. */
-const FINISHABLE =
-  'effects.#effect.#status = :IN_PROGRESS AND effects.#effect.fence = :fence AND effects.#effect.#run = :run';
-
-/**
- * Sets an effect IN_PROGRESS in the row of its message, while this worker holds the message. Entries are never removed, and the
- * row does not expire before the message is PROCESSED.
- *
- *     start              finish                      another worker may start
- *       |---- IN_PROGRESS --|---- ... ----| endsBy ----|
- *       |        run        |             | the function is stopped: CLOCK_SKEW_MS later for every clock
- *
- * @returns the effect if it is completed; `undefined` if it has started
- * @throws {@link EffectInProgress}; `FENCE_LOST` if this worker has lost the message; `TOO_MANY_EFFECTS`
- */
-export async function startEffect(
-  inbox: InboxContext,
-  call: EffectCall,
-): Promise<Pick<StoredEffect, 'result'> | undefined> {
-  const { claim, name, run } = call;
-  const startedAt = inbox.clock.now();
-  const { fence, endsBy } = claim;
-  const entry: StoredEffect = { status: 'IN_PROGRESS', fence, run, endsBy, startedAt };
-  const held = mine(inbox, claim);
-  const { ok, item } = await writeRow(
-    inbox,
-    claim.message.eventId,
-    { set: {}, computed: { 'effects.#effect': ':entry' }, values: { ':entry': entry } },
-    {
-      condition: `${held.condition} AND ${STARTABLE}`,
-      names: { '#effect': name },
-      values: {
-        ...held.values,
-        ':most': EFFECTS_MAX,
-        ':RELEASED': 'RELEASED',
-        ':IN_PROGRESS': 'IN_PROGRESS',
-        ':run': run,
-        ':stopped': startedAt - CLOCK_SKEW_MS,
-      },
-    },
-  );
-  return ok ? undefined : notStarted(call, rowOf(item));
-}
-
 /** The completed effect, or the reason for which an effect was not started. @throws as {@link startEffect} */
 export function notStarted(call: EffectCall, row: InboxRow | undefined): Pick<StoredEffect, 'result'> {
   const { claim, name } = call;
@@ -111,25 +53,6 @@ export function notStarted(call: EffectCall, row: InboxRow | undefined): Pick<St
   throw mayRun && Number.isFinite(until) ? new EffectInProgress(name, until) : unreadable(call);
 }
 
-/**
- * Sets an effect COMPLETED with its result, or RELEASED with its error, so that the next attempt runs it again. The condition
- * names the call that started it, because a write that timed out may take effect late, after the handler has tried the effect
- * again under the same claim. It does not depend on the message: the result of a completed effect is stored even after the lease
- * is lost. Without the effect's entry nothing is written, so that no write brings back a row that TTL has deleted.
- *
- * @throws `FENCE_LOST` if another call has started the effect
- */
-export async function finishEffect(inbox: InboxContext, call: EffectCall, end: EffectEnd): Promise<void> {
-  const { claim, name, run } = call;
-  const { fence } = claim;
-  const { ok, item } = await writeRow(inbox, claim.message.eventId, finished(inbox, end), {
-    condition: FINISHABLE,
-    names: { '#effect': name },
-    values: { ':IN_PROGRESS': 'IN_PROGRESS', ':fence': fence, ':run': run },
-  });
-  if (!ok) checkFinished(call, end, rowOf(item));
-}
-
 /** @throws `FENCE_LOST` unless the row shows this end of the effect */
 export function checkFinished(call: EffectCall, end: EffectEnd, row: InboxRow | undefined): void {
   const { claim, name, run } = call;
@@ -138,16 +61,6 @@ export function checkFinished(call: EffectCall, end: EffectEnd, row: InboxRow | 
   const ours = stored?.fence === fence && stored.run === run;
   if (ours && stored.status === end.status) return; // this call wrote it, but the response was lost
   throw fenceLost(call, 'ran, but its result cannot be stored');
-}
-
-function finished(inbox: InboxContext, end: EffectEnd) {
-  const attributes = Object.entries(ended(inbox, end)).filter(([, value]) => value !== undefined);
-  return {
-    set: {},
-    // `status` and `result` are reserved words of DynamoDB.
-    computed: Object.fromEntries(attributes.map(([name]) => [`effects.#effect.#${name}`, `:${name}Now`])),
-    values: Object.fromEntries(attributes.map(([name, value]) => [`:${name}Now`, value])) as Item,
-  };
 }
 
 /** The attributes of an effect that has ended. */

@@ -1,5 +1,7 @@
-import type { Claim, InboxContext } from './inbox.ts';
-import { fenceLost, writeUnderFence } from './inbox-writes.ts';
+import type { Claim } from './inbox.ts';
+import { fenceLost } from './inbox-admission.ts';
+import type { InboxContext } from './inbox-context.ts';
+import { writeUnderFence } from './inbox-writes.ts';
 
 /** Extends the lease, never past `endsBy`. @throws `FENCE_LOST` if this worker has lost the message */
 export async function renewLease(inbox: InboxContext, claim: Claim): Promise<Claim> {

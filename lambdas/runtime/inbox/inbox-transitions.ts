@@ -1,4 +1,5 @@
 import { errorCode } from '../base/errors.ts';
+import { jsonFault } from '../base/json-fault.ts';
 import { isUnreadableId } from '../store/event-id.ts';
 import type { AskedWait } from '../store/inbox-row.ts';
 import { SPARE_DAYS } from '../store/row-expiry.ts';
@@ -7,6 +8,9 @@ import { ALONE_FROM } from './inbox-conditions.ts';
 import type { EffectStates } from './past-attempts.ts';
 import { FINAL_REMOVES, type RowTransition } from './row-transition.ts';
 import { attemptCause, rejectionCause, rowCause } from './stored-cause.ts';
+
+/** Longer results are not stored in the row, because they would cost more than they are worth. */
+const RESULT_MAX_CHARS = 4_096;
 
 /**
  * The handler failed: FAILED, with the error; any worker may claim the message.
@@ -169,4 +173,11 @@ export function placeOf({ place }: Message): Pick<RowTransition['set'], 'order'>
   readonly unplaced: readonly 'order'[];
 } {
   return { order: place?.order, unplaced: place === undefined ? ['order'] : [] };
+}
+
+/** A handler's result as JSON; `undefined` if it returned nothing, or JSON would change the result, or it is too long to store. */
+export function resultJson(result: unknown): string | undefined {
+  if (jsonFault(result) !== undefined) return undefined;
+  const json = JSON.stringify(result) as string | undefined;
+  return json !== undefined && json.length <= RESULT_MAX_CHARS ? json : undefined;
 }

@@ -1,13 +1,14 @@
-import { FenceLost, isMailroomError } from '../base/errors.ts';
+import { isMailroomError } from '../base/errors.ts';
 import { inboxKey } from '../store/keys.ts';
 import { transactWithRetry, writeWithRetry } from '../store/retry.ts';
 import { expiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../store/row-update.ts';
 import type { Item, TransactAction } from '../store/table.ts';
-import type { Claim, InboxAccess, InboxContext, InboxRefusal } from './inbox.ts';
+import type { Claim, InboxRefusal } from './inbox.ts';
 import { refusalOf, rowOf } from './inbox-admission.ts';
 import { ours } from './inbox-conditions.ts';
+import type { InboxAccess, InboxContext } from './inbox-context.ts';
 import { hasHappened, type RowsBefore, type RowTransition } from './row-transition.ts';
 
 /** The result of a conditional write of an inbox row. */
@@ -169,11 +170,4 @@ export function conditionOf({ clock }: Pick<InboxAccess, 'clock'>, from: RowsBef
 /** The condition of every transition under a claim: this worker still holds the message. */
 export function mine(inbox: InboxAccess, claim: Claim): RowCondition {
   return conditionOf(inbox, ours(claim));
-}
-
-/** The error of a worker that writes under a claim that it has lost. */
-export function fenceLost(claim: Claim, refusal: InboxRefusal): FenceLost {
-  return new FenceLost(
-    `This worker no longer holds message ${claim.message.eventId} (it is ${refusal.status}); writes under the old claim are refused.`,
-  );
 }

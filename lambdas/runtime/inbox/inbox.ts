@@ -4,12 +4,6 @@ import type { RandomBytes } from '../store/event-id.ts';
 import type { AttemptEnd, InboxHistory } from '../store/inbox-row.ts';
 import type { GatedPlace } from '../store/last-sequence.ts';
 import type { StoredEffect } from '../store/stored-effect.ts';
-import type { Table } from '../store/table.ts';
-
-/** Dependencies of one consumer's inbox. */
-export interface InboxDeps extends InboxSettings {
-  readonly table: Table;
-}
 
 /** The settings of one consumer's inbox, in any storage. */
 export interface InboxSettings {
@@ -24,20 +18,6 @@ export interface InboxSettings {
   readonly redact?: Redact | undefined;
 }
 
-/**
- * The inbox: it decides which worker may process a message, and records whether it is done. There is one row per message and
- * consumer; each transition is a function of this context.
- *
- *     claim            renew            renew            complete
- *       |---- lease ----|---- lease ----|---- lease ------|
- *       |------------------- endsBy: the function is stopped -------------|
- *
- * The **fence** is a random token of one claim. Renew, fail, release, reject, complete and commit are each conditional
- * on `status = PROCESSING AND fence = mine`, so a worker that lost its lease can change nothing. Time only determines when
- * another worker may try; it never decides whose write is accepted.
- */
-export interface InboxContext extends InboxDeps, InboxRules {}
-
 /** The settings and the history that decide about a message, besides its row. */
 export interface InboxRules extends InboxSettings {
   /** The retention history of the inbox, once it has been read. */
@@ -46,14 +26,6 @@ export interface InboxRules extends InboxSettings {
     /** The last read of it: its start, epoch milliseconds, and its end. */
     opened?: { readonly at: number; readonly ended: Promise<void> } | undefined;
   };
-}
-
-/** Dependencies of an operator's changes to an inbox. */
-export type InboxAccess = Pick<InboxContext, 'table' | 'clock' | 'random' | 'consumer'>;
-
-/** Creates the inbox of one consumer. */
-export function createInbox(deps: InboxDeps): InboxContext {
-  return { ...deps, memory: {} };
 }
 
 /** A received message. */

@@ -6,8 +6,9 @@ import { passedOver, raiseLast, readLastSequence } from '../store/last-sequence.
 import type { Note, OperationDeps } from '../store/operation-record.ts';
 import { readable } from '../store/stored-rows.ts';
 import type { TransactAction } from '../store/table.ts';
+import { dynamoInboxChanges } from './decision-writes.ts';
 import { asSeen, NOT_FINAL } from './inbox-conditions.ts';
-import { dynamoInboxChanges, type FinalDecision, type InboxChanges } from './inbox-operator.ts';
+import type { FinalDecision, InboxChanges } from './inbox-operator.ts';
 import { inboxState } from './inbox-state.ts';
 import {
   areChecked,

@@ -1,6 +1,6 @@
 import { MailroomError } from '../base/errors.ts';
+import { dynamoInboxChanges } from '../inbox/decision-writes.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { dynamoInboxChanges } from '../inbox/inbox-operator.ts';
 import {
   type Decision,
   type MessageNote,

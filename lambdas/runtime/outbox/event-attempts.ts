@@ -1,8 +1,8 @@
 import type { RelayConfig } from '../base/config.ts';
 import type { MailroomError } from '../base/errors.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import { backoffMs } from '../store/backoff.ts';
 import type { RandomBytes } from '../store/event-id.ts';
-import { backoffMs } from '../store/retry.ts';
 import { causeOf, type EventTransition } from './outbox-transitions.ts';
 import { leaseOf, type PendingRow } from './pending-row.ts';
 import { logFailure } from './publish-records.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import { backoffMs } from '../store/backoff.ts';
 import { eventIdTime, type RandomBytes } from '../store/event-id.ts';
-import { backoffMs } from '../store/retry.ts';
 import type { PendingRow } from './pending-row.ts';
 
 /** The maximum number of tries of a write that records the result of a publish. What stays unrecorded is published again. */

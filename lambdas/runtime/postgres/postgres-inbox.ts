@@ -1,11 +1,9 @@
 import { MailroomError } from '../base/errors.ts';
 import type { Inbox } from '../consume/inbox-port.ts';
 import type { Claim, InboxSettings } from '../inbox/inbox.ts';
-import { refusalBy } from '../inbox/inbox-admission.ts';
-import { resultJson } from '../inbox/inbox-completion.ts';
+import { fenceLost, refusalBy } from '../inbox/inbox-admission.ts';
 import { openedNow } from '../inbox/inbox-history.ts';
-import { cutOff, failed, outOfTime, processed, released } from '../inbox/inbox-transitions.ts';
-import { fenceLost } from '../inbox/inbox-writes.ts';
+import { cutOff, failed, outOfTime, processed, released, resultJson } from '../inbox/inbox-transitions.ts';
 import { unreadableMark } from '../store/event-id.ts';
 import { claim, reject, rejectUnclaimed } from './postgres-inbox-claim.ts';
 import { commit, commitUnclaimed } from './postgres-inbox-commit.ts';

@@ -3,8 +3,8 @@ import { type Clock, withDeadline } from '../base/clock.ts';
 import { asMailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import { backoffMs } from '../store/backoff.ts';
 import type { RandomBytes } from '../store/event-id.ts';
-import { backoffMs } from '../store/retry.ts';
 
 /** The members that Mailroom uses of a `Client` of `pg`. */
 export interface PgListener {

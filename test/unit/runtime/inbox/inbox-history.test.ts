@@ -5,12 +5,9 @@ import { DAY_MS, HOUR_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
-import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/inbox/inbox.ts';
-import {
-  forgottenBecause,
-  markUnreadable,
-  openInbox,
-} from '../../../../lambdas/runtime/inbox/inbox-history.ts';
+import { createInbox, type InboxDeps } from '../../../../lambdas/runtime/inbox/inbox-context.ts';
+import { forgottenBecause } from '../../../../lambdas/runtime/inbox/inbox-history.ts';
+import { markUnreadable, openInbox } from '../../../../lambdas/runtime/inbox/stored-history.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { systemRandomBytes, unreadableId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { MailroomError, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
-import { backoffMs, transactWithRetry, writeWithRetry } from '../../../../lambdas/runtime/store/retry.ts';
+import { backoffMs } from '../../../../lambdas/runtime/store/backoff.ts';
+import { transactWithRetry, writeWithRetry } from '../../../../lambdas/runtime/store/retry.ts';
 import type { TransactAction } from '../../../../lambdas/runtime/store/table.ts';
 import { rig, runThrough } from '../../../support/runtime-rig.ts';
 

@@ -1,0 +1,99 @@
+import { systemClock } from '../base/clock.ts';
+import { isMailroomError } from '../base/errors.ts';
+import { isUnreadableId, systemRandomBytes } from '../store/event-id.ts';
+import type { PlaceInOrder } from '../store/inbox-row.ts';
+import { inboxKey, rejectedKey } from '../store/keys.ts';
+import { isLastRefused } from '../store/last-sequence.ts';
+import type { TransactDeps } from '../store/retry.ts';
+import { readInboxRow } from '../store/stored-rows.ts';
+import type { Item } from '../store/table.ts';
+import { withoutInboxRow } from './inbox-completion.ts';
+import { REJECTED_AS_TOO_OLD } from './inbox-conditions.ts';
+import type { InboxAccess } from './inbox-context.ts';
+import {
+  allowedToRun,
+  type Decided,
+  type DecidedEnd,
+  type DecidedTogether,
+  decided,
+  type FinalDecision,
+  type InboxChanges,
+} from './inbox-operator.ts';
+import { writeTransition } from './inbox-writes.ts';
+import type { RowsBefore } from './row-transition.ts';
+import { markUnreadable } from './stored-history.ts';
+
+/** The changes of the inboxes in a table. */
+export function dynamoInboxChanges({
+  table,
+  clock = systemClock,
+  random = systemRandomBytes,
+}: TransactDeps): InboxChanges {
+  const inboxOf = (consumer: string): InboxAccess => ({ table, clock, random, consumer });
+  return {
+    read: async (consumer, eventId) => {
+      const item = await table.get(inboxKey(consumer, eventId), { consistent: true });
+      return {
+        row: readInboxRow(item),
+        order: placeIn(item),
+        decide: (...wanted) => decideMessage(inboxOf(consumer), ...wanted),
+      };
+    },
+    allow: (consumer, allowed) => allowMessage(inboxOf(consumer), allowed),
+  };
+}
+
+/** The place that a row has. One that was changed by hand may have anything. */
+function placeIn(item: Item | undefined): PlaceInOrder | undefined {
+  const order = item?.order as Partial<PlaceInOrder> | undefined;
+  const isPlace = typeof order?.key === 'string' && Number.isSafeInteger(order.sequence);
+  return isPlace ? (order as PlaceInOrder) : undefined;
+}
+
+/**
+ * Any state -> PROCESSED or DISCARDED without running the message, with the REJECTED pointer removed, in one transaction.
+ *
+ * @param from - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
+ * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused
+ */
+async function decideMessage(
+  inbox: InboxAccess,
+  decision: FinalDecision,
+  from: RowsBefore,
+  { writes = [], raise = [], needsRow = false }: DecidedTogether = {},
+): Promise<DecidedEnd> {
+  const { eventId } = decision;
+  const isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' };
+  const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) }, ...isGone } };
+  const others = [pointer, ...raise, ...writes];
+  // Before the decision: a mark without it costs a read, and a decision without its mark would let the message run once it can be read.
+  if (isUnreadableId(eventId)) await markUnreadable(inbox, eventId);
+  try {
+    const { ok } = await writeTransition(inbox, eventId, from, decided(inbox, decision), others);
+    return ok ? 'done' : 'changed';
+  } catch (error) {
+    if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
+    if (needsRow && error.reasons[1]?.code === 'ConditionalCheckFailed') return 'row-deleted';
+    if (raise.length > 0 && isLastRefused(error, RAISED_AT)) return 'changed';
+    throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);
+  }
+}
+
+/** The index of the last sequence in the transaction, after the row and its pointer. */
+const RAISED_AT = 2;
+
+/**
+ * Allows a message to run that was rejected because its event is older than the inbox retention.
+ *
+ * @returns `false` if it was not rejected for that reason
+ */
+async function allowMessage(inbox: InboxAccess, given: Decided): Promise<boolean> {
+  const { ok } = await writeTransition(
+    inbox,
+    given.eventId,
+    REJECTED_AS_TOO_OLD,
+    allowedToRun(inbox, given),
+    [],
+  );
+  return ok;
+}
