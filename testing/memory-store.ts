@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { marshall, type NativeAttributeValue, unmarshall } from '@aws-sdk/util-dynamodb';
-import { READ_NUMBERS } from '../lambdas/runtime/store/attributes.ts';
+import { READ_NUMBERS } from '../lambdas/runtime/store/dynamo/attributes.ts';
 import type { Item } from '../lambdas/runtime/store/table.ts';
 import { type Attributes, byteOrder, typeOf } from './attribute-values.ts';
 import { ValidationException } from './validation-exception.ts';

@@ -18,7 +18,7 @@ import {
   assertEachUpdates,
   checkedAction,
   checkedActions,
-} from '../lambdas/runtime/store/table-checks.ts';
+} from '../lambdas/runtime/store/dynamo/table-checks.ts';
 import { type Attributes, byteOrder, equal } from './attribute-values.ts';
 import { type Authorize, accessTo } from './memory-access.ts';
 import { type ActionOutcome, assertItemBytes, judge, type Prepared, prepare } from './memory-action.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../lambdas/runtime/index.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';

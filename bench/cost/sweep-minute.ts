@@ -6,7 +6,7 @@ import { createDeadLetterWatch } from '../../lambdas/runtime/operations/dead-let
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { minutesToSweep } from '../../lambdas/runtime/relay/minutes-to-sweep.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
-import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
-import { discardDead, markResent, requeueDead } from '../../lambdas/runtime/outbox/outbox-operator.ts';
+import { discardDead, markResent, requeueDead } from '../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import type { OpenPostgres } from '../deployment/postgres-database.ts';
 import { type PostgresOutboxChanges, postgresOutboxChanges } from '../deployment/postgres-outbox-changes.ts';

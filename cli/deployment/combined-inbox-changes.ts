@@ -1,6 +1,6 @@
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { dynamoInboxChanges } from '../../lambdas/runtime/inbox/decision-writes.ts';
+import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-operator.ts';
 import type { InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { InboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';

@@ -12,7 +12,7 @@ import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
 import { readSourceConsumers } from '../../lambdas/runtime/operations/source-consumers.ts';
 import { sqsQueues } from '../../lambdas/runtime/operations/sqs-queues.ts';
 import { readAllDirectories, readBusClaims } from '../../lambdas/runtime/operations/ssm-directory.ts';
-import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import { type AwsClock, clockError, createAwsClock } from '../terminal/aws-clock.ts';
 import type { Io } from '../terminal/io.ts';

@@ -10,7 +10,7 @@ import { cloudWatchQueueAges } from '../runtime/operations/audit/audit-queue-age
 import { eventBridgeRules } from '../runtime/operations/audit/eventbridge-rules.ts';
 import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
 import { readDirectory, readEntryVersions, readNeighbors } from '../runtime/operations/ssm-directory.ts';
-import { dynamoTable } from '../runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../runtime/store/dynamo/dynamo-table.ts';
 
 /** The clients of AWS that both audits use. */
 export function awsAudit(config: AuditConfig) {

@@ -4,7 +4,7 @@ import { clientSettings, portClientSettings } from '../runtime/base/client-setti
 import { heartbeatSettings } from '../runtime/base/config.ts';
 import { createHeartbeatHandler } from '../runtime/operations/heartbeat/heartbeat-handler.ts';
 import { readDirectory } from '../runtime/operations/ssm-directory.ts';
-import { dynamoTable } from '../runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../runtime/store/dynamo/dynamo-table.ts';
 
 const config = heartbeatSettings.read(process.env);
 const ssm = new SSMClient(clientSettings);

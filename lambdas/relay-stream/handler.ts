@@ -4,7 +4,7 @@ import { busClientSettings, portClientSettings } from '../runtime/base/client-se
 import { readRelayConfig } from '../runtime/base/config.ts';
 import { eventBridgeBus } from '../runtime/bus/eventbridge-bus.ts';
 import { createRelayStream } from '../runtime/relay/relay-stream.ts';
-import { dynamoTable } from '../runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../runtime/store/dynamo/dynamo-table.ts';
 
 const config = readRelayConfig(process.env);
 

@@ -9,7 +9,7 @@ import { createDeadLetterWatch } from '../runtime/operations/dead-letter-watch.t
 import { sqsQueues } from '../runtime/operations/sqs-queues.ts';
 import { readDirectory } from '../runtime/operations/ssm-directory.ts';
 import { createRelaySweep } from '../runtime/relay/relay-sweep.ts';
-import { dynamoTable } from '../runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../runtime/store/dynamo/dynamo-table.ts';
 
 const config = readRelayConfig(process.env);
 const table = dynamoTable({ client: new DynamoDBClient(portClientSettings), tableName: config.tableName });

@@ -74,7 +74,7 @@ export {
   type HandledDefinition,
 } from './events/external-event.ts';
 export { type EventFilter, type SubscribeOptions, subscribe } from './events/subscribe.ts';
-export { type OrderSeed, orderSeed } from './inbox/order-operator.ts';
+export { type OrderSeed, orderSeed } from './store/dynamo/order-operator.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export type { ParentLogger } from './observe/logger.ts';
 export type { Redact } from './observe/redaction.ts';
@@ -86,26 +86,26 @@ export {
   type TelemetryOptions,
 } from './observe/telemetry.ts';
 export type { TraceContext } from './observe/trace-context.ts';
-export type { NotCancelled } from './outbox/cancellation.ts';
-export { lambdaPublisher } from './outbox/lambda-publisher.ts';
+export type { NotCancelled } from './store/dynamo/cancellation.ts';
+export { lambdaPublisher } from './store/dynamo/lambda-publisher.ts';
 export {
   type Commit,
   createOutbox,
   type Outbox,
   type OutboxDeps,
   type Rescheduled,
-} from './outbox/outbox.ts';
+} from './store/dynamo/outbox.ts';
 export { type CausingEvent, entryEventId, type OutboxEntry } from './outbox/outbox-entry.ts';
 export {
   type AtOnceParts,
   type AtOncePublisher,
   type AtOncePublisherDeps,
   createAtOncePublisher,
-} from './outbox/publish-at-once.ts';
+} from './store/dynamo/publish-at-once.ts';
 export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './sources/sqs/consumer.ts';
 export type { Queue } from './sources/sqs/queue.ts';
 export { type SqsQueueDeps, sqsQueue } from './sources/sqs/sqs-queue.ts';
-export { type DynamoTableDeps, dynamoTable } from './store/dynamo-table.ts';
+export { type DynamoTableDeps, dynamoTable } from './store/dynamo/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
 export type { SequenceOf } from './store/keys.ts';
 export {

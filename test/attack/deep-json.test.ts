@@ -13,7 +13,7 @@ import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createLogger } from '../../lambdas/runtime/observe/logger.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
 import { rejectedBy } from '../../lambdas/runtime/operations/dead-letters.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { outboxKeyOf, unreadableId } from '../../lambdas/runtime/store/event-id.ts';
 import { itemBytes } from '../../lambdas/runtime/store/item-size.ts';

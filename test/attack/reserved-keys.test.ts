@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
 import { memoryQueue, memoryTable, producerConfig } from '../../testing/index.ts';

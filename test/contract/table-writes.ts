@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { cancellationOf } from '../../lambdas/runtime/outbox/cancellation.ts';
+import { cancellationOf } from '../../lambdas/runtime/store/dynamo/cancellation.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inject } from 'vitest';
-import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { createTable, dynamoClient, isMiniStack } from '../support/aws.ts';
 import { type Differences, differing } from './cases.ts';
 import { describeTable } from './table-contract.ts';

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createMeteredAws } from '../../bench/aws/metered-aws.ts';
-import { dynamoTable } from '../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { describeTable } from './table-contract.ts';
 
 describeTable('the table on the metered AWS', async () => {

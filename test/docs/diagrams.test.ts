@@ -7,6 +7,7 @@ import { ROOT, readPages } from './pages.ts';
 
 const STORE = `${ROOT}lambdas/runtime/store/`;
 const store = readdirSync(STORE)
+  .filter((file) => file.endsWith('.ts'))
   .map((file) => readFileSync(STORE + file, 'utf8'))
   .join('\n');
 const diagrams = readPages()

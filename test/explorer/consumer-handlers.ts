@@ -1,6 +1,6 @@
 import { isMailroomError, RetryLater } from '../../lambdas/runtime/base/errors.ts';
 import { type LeasedContext, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import type { Commit } from '../../lambdas/runtime/outbox/outbox.ts';
+import type { Commit } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
 
 /** The row that every commit here adds one to. */

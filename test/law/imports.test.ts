@@ -37,6 +37,7 @@ const RUNTIME = [
   'observe',
   'outbox',
   'inbox',
+  'store/dynamo',
   'relay',
   'consume',
   'sources/sqs',
@@ -60,8 +61,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/observe': upTo('bus'),
   'lambdas/runtime/outbox': upTo('observe'),
   'lambdas/runtime/inbox': upTo('outbox'),
-  'lambdas/runtime/relay': upTo('outbox'),
-  'lambdas/runtime/consume': upTo('inbox'),
+  'lambdas/runtime/store/dynamo': upTo('inbox'),
+  'lambdas/runtime/relay': upTo('store/dynamo'),
+  'lambdas/runtime/consume': upTo('store/dynamo'),
   'lambdas/runtime/operations': upTo('consume'),
   'lambdas/runtime/bridge': upTo('operations'),
   'lambdas/runtime/sources/sqs': upTo('consume'),
@@ -165,10 +167,10 @@ function forbidden(all: readonly Import[]): string[] {
 
 /** The files of the runtime that make an operator's changes. */
 const WRITERS: ReadonlySet<string> = new Set([
-  'lambdas/runtime/inbox/order-operator.ts',
+  'lambdas/runtime/store/dynamo/order-operator.ts',
   'lambdas/runtime/operations/audit/audit-repair.ts',
   'lambdas/runtime/operations/message-operations.ts',
-  'lambdas/runtime/outbox/outbox-operator.ts',
+  'lambdas/runtime/store/dynamo/outbox-operator.ts',
   'lambdas/runtime/store/operation-record.ts',
 ]);
 
@@ -296,6 +298,13 @@ describe('the law of the tree', () => {
     expect([...WRITERS].filter((name) => !changes.some(({ to }) => to === name))).toEqual([]);
     const others = importers.filter((one) => !one.typeOnly && !changes.includes(one));
     expect(others.map(shown)).toEqual([]);
+  });
+
+  test('the inbox and the outbox decide, and leave it to the stores to write', () => {
+    const decisions = imports.filter(({ from }) => /^lambdas\/runtime\/(inbox|outbox)\//.test(from));
+    expect(decisions.map(({ from }) => from)).toContain('lambdas/runtime/inbox/inbox-transitions.ts');
+    const writes = /^lambdas\/runtime\/store\/(retry|row-update|dynamo\/.*)\.ts$|^(@aws-sdk\/.*|pg)$/;
+    expect(decisions.filter(({ to }) => writes.test(to)).map(shown)).toEqual([]);
   });
 
   test('the console and all that it shows load no parser of command lines', () => {

@@ -14,7 +14,7 @@ export const decisionsMutants = mutantsOf([
   ['no age proves that a message is gone that was received before', 'oldestAt !== undefined && doubtful.every(({ row }) => row === undefined)', 'oldestAt !== undefined'],
   ['an event is missing only by a strongly consistent read', 'inbox.byEvent(name, event.eventId, true)', 'inbox.byEvent(name, event.eventId)'],
   ['an event whose inbox row may have expired is unproven', '!isExpired(event) &&', ''],
-  ['inbox/settle-message.ts', 'message-operations settle-requests'],
+  ['store/dynamo/settle-message.ts', 'message-operations settle-requests'],
   ['a message whose effects are unchecked is not settled', 'if (effects.length > 0 && !areChecked(effectsChecked, started))', 'if (false)'],
   ['force does not settle a message whose effects are unchecked', 'force && effectsChecked === true && ', 'force && '],
   ['an effect may run until its function has stopped by every clock', 'Math.max(...running.map(({ endsBy }) => endsBy)) + CLOCK_SKEW_MS', 'Math.max(...running.map(({ endsBy }) => endsBy))'],

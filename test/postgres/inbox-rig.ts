@@ -1,7 +1,7 @@
 import { Pool, type PoolConfig } from 'pg';
 import { dynamoInbox } from '../../lambdas/runtime/consume/dynamo-inbox.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
-import { createInbox } from '../../lambdas/runtime/inbox/inbox-context.ts';
+import { createInbox } from '../../lambdas/runtime/store/dynamo/inbox-context.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
 import { postgresInbox } from '../../lambdas/runtime/postgres/postgres-inbox.ts';

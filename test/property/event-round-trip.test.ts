@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { hasLoneSurrogate } from '../../lambdas/runtime/base/json.ts';
 import { readDelivered, readEvent } from '../../lambdas/runtime/consume/message.ts';
 import type { Envelope, EventInput } from '../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { memoryBus, memoryQueue, memoryTable } from '../../testing/index.ts';

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { READ_NUMBERS } from '../../lambdas/runtime/store/attributes.ts';
-import { valueProblem } from '../../lambdas/runtime/store/item-values.ts';
+import { READ_NUMBERS } from '../../lambdas/runtime/store/dynamo/attributes.ts';
+import { valueProblem } from '../../lambdas/runtime/store/dynamo/item-values.ts';
 import { anyNumber, anyText } from './support/arbitraries.ts';
 import { runs } from './support/runs.ts';
 

@@ -13,7 +13,7 @@ import { QUEUE_MAPPING_START } from '../../bench/capacity/quotas.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';

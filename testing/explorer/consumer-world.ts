@@ -2,7 +2,7 @@ import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { ProducerConfig } from '../../lambdas/runtime/base/config.ts';
 import type { ConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { pendingRow } from '../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdInSortKey } from '../../lambdas/runtime/store/event-id.ts';
 import { INBOX_PREFIX, inboxHistoryKey, inboxKey } from '../../lambdas/runtime/store/keys.ts';

@@ -9,7 +9,7 @@ import type {
   TransactAction,
   Write,
 } from '../../lambdas/runtime/store/table.ts';
-import { soleAction } from '../../lambdas/runtime/store/table-checks.ts';
+import { soleAction } from '../../lambdas/runtime/store/dynamo/table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

@@ -3,7 +3,7 @@ import {
   type RejectRequest,
   type SettleAnswer,
 } from '../../../lambdas/runtime/consume/settle-requests.ts';
-import type { SettleDeps } from '../../../lambdas/runtime/inbox/settle-message.ts';
+import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { type EffectsChecked, effectsDigest } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';

@@ -1,4 +1,4 @@
-import { dropStaleDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
+import { dropStaleDead } from '../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';

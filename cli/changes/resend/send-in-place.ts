@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { errorCode, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import type { SettleDeps } from '../../../lambdas/runtime/inbox/settle-message.ts';
+import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { startedEffects } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';

@@ -5,7 +5,7 @@ import { type CommitRequest, checkedFix, draftOf } from '../../../lambdas/runtim
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
-import { checkedActions } from '../../../lambdas/runtime/store/table-checks.ts';
+import { checkedActions } from '../../../lambdas/runtime/store/dynamo/table-checks.ts';
 import { exactJson } from '../../terminal/exact-json.ts';
 import { many } from '../../terminal/output.ts';
 

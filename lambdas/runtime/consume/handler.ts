@@ -2,7 +2,7 @@ import type { JsonOf } from '../base/json.ts';
 import type { LatestOrder } from '../base/order.ts';
 import type { EventOf, HandledDefinition } from '../events/external-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
-import type { Commit } from '../outbox/outbox.ts';
+import type { Commit } from '../store/dynamo/outbox.ts';
 import type { EffectState } from '../store/stored-effect.ts';
 
 /** The context that a leased handler receives with its event. */

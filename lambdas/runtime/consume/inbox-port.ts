@@ -3,7 +3,7 @@ import type { ClaimOptions, ClaimResult } from '../inbox/claim-transitions.ts';
 import type { Claim, InboxRefusal, InboxRules, Message } from '../inbox/inbox.ts';
 import type { EffectCall, EffectEnd } from '../inbox/inbox-effect.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
-import type { Commit } from '../outbox/outbox.ts';
+import type { Commit } from '../store/dynamo/outbox.ts';
 import type { AskedWait, InboxRow } from '../store/inbox-row.ts';
 import type { LastSequence } from '../store/last-sequence.ts';
 import type { StoredEffect } from '../store/stored-effect.ts';

@@ -4,7 +4,7 @@ import type { HandledEvent } from '../events/external-event.ts';
 import type { EffectInProgress } from '../inbox/inbox-effect.ts';
 import { effectSpan } from '../observe/message-spans.ts';
 import { inSpan } from '../observe/tracer.ts';
-import type { Commit } from '../outbox/outbox.ts';
+import type { Commit } from '../store/dynamo/outbox.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedContext } from './handler.ts';

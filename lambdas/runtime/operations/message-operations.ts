@@ -1,5 +1,5 @@
 import { MailroomError } from '../base/errors.ts';
-import { dynamoInboxChanges } from '../inbox/decision-writes.ts';
+import { dynamoInboxChanges } from '../store/dynamo/inbox-operator.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import {
   type Decision,
@@ -7,7 +7,7 @@ import {
   type SettleDeps,
   type Settlement,
   settleMessage,
-} from '../inbox/settle-message.ts';
+} from '../store/dynamo/settle-message.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import type { InboxRow } from '../store/inbox-row.ts';

@@ -1,7 +1,7 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import { errorCode, errorMessage } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
-import { unsettledPointer } from '../outbox/unsettled-minutes.ts';
+import { unsettledPointer } from '../store/dynamo/unsettled-minutes.ts';
 import { minuteOf } from '../store/event-id.ts';
 import { outboxPartOf } from '../store/outbox-partition.ts';
 import type { RelayContext } from './relay-context.ts';

@@ -4,7 +4,7 @@ import { asMailroomError, type MailroomError } from '../base/errors.ts';
 import { type Bus, type BusResult, batchEntries } from '../bus/event-bus.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
 import { entryError } from '../outbox/entry-error.ts';
-import type { CallLimit } from '../outbox/outbox-writes.ts';
+import type { CallLimit } from '../store/dynamo/outbox-writes.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
 import { backoffMs } from '../store/backoff.ts';
 import type { RandomBytes } from '../store/event-id.ts';

@@ -5,7 +5,7 @@ import type { Bus } from '../bus/event-bus.ts';
 import { tracedBus } from '../observe/message-spans.ts';
 import { powertoolsTelemetry, type Telemetry } from '../observe/telemetry.ts';
 import type { RelayPath } from '../outbox/outbox-transitions.ts';
-import { failEvent, markPublished, type OutboxContext } from '../outbox/outbox-writes.ts';
+import { failEvent, markPublished, type OutboxContext } from '../store/dynamo/outbox-writes.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { Table } from '../store/table.ts';

@@ -1,9 +1,9 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import { groupsOf } from '../bus/event-bus.ts';
-import { claimEvents, releaseEvents } from '../outbox/outbox-writes.ts';
+import { claimEvents, releaseEvents } from '../store/dynamo/outbox-writes.ts';
 import { type PendingRow, pendingRow, pendingSince } from '../outbox/pending-row.ts';
-import { NOTHING_LEFT, type WalkedPart } from '../outbox/unsettled-minutes.ts';
+import { NOTHING_LEFT, type WalkedPart } from '../store/dynamo/unsettled-minutes.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';
 import { outboxPartition } from '../store/outbox-partition.ts';

@@ -6,7 +6,7 @@ import {
   storeWalk,
   unsettledPointer,
   walkedPart,
-} from '../outbox/unsettled-minutes.ts';
+} from '../store/dynamo/unsettled-minutes.ts';
 import { unsettledMinuteOf } from '../store/keys.ts';
 import type { UnsettledPointer } from '../store/outbox-row.ts';
 import { declaredSources } from './declared-sources.ts';

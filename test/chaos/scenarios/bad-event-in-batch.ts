@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { pause } from '../../../demo/shop.ts';
 import { dynamoTable } from '../../../lambdas/runtime/index.ts';
-import { requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
+import { requeueDead } from '../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { eventIdShard } from '../../../lambdas/runtime/store/event-id.ts';
 import { deadKey } from '../../../lambdas/runtime/store/keys.ts';
 import { countOrders } from '../counts.ts';

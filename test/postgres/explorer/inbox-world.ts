@@ -5,7 +5,7 @@ import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/base/clock.ts';
 import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Inbox } from '../../../lambdas/runtime/consume/inbox-port.ts';
 import type { Message } from '../../../lambdas/runtime/inbox/inbox.ts';
-import { settleMessage } from '../../../lambdas/runtime/inbox/settle-message.ts';
+import { settleMessage } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { nodePostgres, type PgClient, type PgPool } from '../../../lambdas/runtime/postgres/databases.ts';
 import { postgresInbox } from '../../../lambdas/runtime/postgres/postgres-inbox.ts';
 import type { Database } from '../../../lambdas/runtime/postgres/sql.ts';

@@ -13,7 +13,7 @@ import type { ConsumerEntry, MailroomEntry } from '../../../lambdas/runtime/oper
 import { createHeartbeatHandler } from '../../../lambdas/runtime/operations/heartbeat/heartbeat-handler.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
-import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { OUTBOX_PREFIX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import {
   consumerConfig,

@@ -12,7 +12,7 @@ import { createLive } from '../../../cli/page/server/live.ts';
 import type { Flow } from '../../../cli/page/server/protocol.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { sqsQueues } from '../../../lambdas/runtime/operations/sqs-queues.ts';
-import { dynamoTable } from '../../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { mintEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../../lambdas/runtime/events/event.ts';
 import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts';
-import { createOutbox } from '../../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, runThrough, ThingHappened } from '../../support/runtime-rig.ts';

@@ -4,8 +4,8 @@ import { eventReports, traceText } from '../../../cli/reports/why/trace-text.ts'
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { resolveMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
-import { createOutbox } from '../../../lambdas/runtime/outbox/outbox.ts';
-import { discardDead, requeueDead } from '../../../lambdas/runtime/outbox/outbox-operator.ts';
+import { createOutbox } from '../../../lambdas/runtime/store/dynamo/outbox.ts';
+import { discardDead, requeueDead } from '../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';

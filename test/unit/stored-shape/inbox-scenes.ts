@@ -3,8 +3,8 @@ import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { latest } from '../../../lambdas/runtime/base/order.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
-import { orderSeed } from '../../../lambdas/runtime/inbox/order-operator.ts';
-import type { Settlement } from '../../../lambdas/runtime/inbox/settle-message.ts';
+import { orderSeed } from '../../../lambdas/runtime/store/dynamo/order-operator.ts';
+import type { Settlement } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import {
   allowTooOld,
   discardMessage,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { createOutbox } from '../../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
 import {
   consumerConfig,

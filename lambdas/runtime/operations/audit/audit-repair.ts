@@ -1,6 +1,6 @@
 import pMap from 'p-map';
 import { errorCode, errorMessage } from '../../base/errors.ts';
-import { markResent } from '../../outbox/outbox-operator.ts';
+import { markResent } from '../../store/dynamo/outbox-operator.ts';
 import { type Note, type OperationDeps, recordOperation } from '../../store/operation-record.ts';
 import type { OutboxRow } from '../../store/outbox-row.ts';
 import { isUnreadable } from '../../store/stored-rows.ts';

@@ -3,7 +3,7 @@ import type { HeartbeatConfig } from '../../base/config.ts';
 import { isObject } from '../../base/json.ts';
 import { HEARTBEAT } from '../../events/heartbeat-event.ts';
 import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../../observe/telemetry.ts';
-import { createOutbox } from '../../outbox/outbox.ts';
+import { createOutbox } from '../../store/dynamo/outbox.ts';
 import { eventIdTime, type RandomBytes } from '../../store/event-id.ts';
 import { HEARTBEAT_STATE_KEY } from '../../store/keys.ts';
 import { SCHEMA } from '../../store/row-schema.ts';

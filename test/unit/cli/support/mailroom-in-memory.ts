@@ -3,7 +3,7 @@ import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
-import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';

@@ -3,7 +3,7 @@ import { delaysOf } from '../../../../lambdas/runtime/consume/delays.ts';
 import type { Delivery } from '../../../../lambdas/runtime/consume/delivery.ts';
 import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { createInbox } from '../../../../lambdas/runtime/inbox/inbox-context.ts';
+import { createInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-context.ts';
 import { createTracer } from '../../../../lambdas/runtime/observe/tracer.ts';
 import { batchTurn } from '../../../../lambdas/runtime/sources/sqs/batch-turn.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';

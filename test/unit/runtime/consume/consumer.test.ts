@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { HEARTBEAT } from '../../../../lambdas/runtime/events/heartbeat-event.ts';
-import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { unreadableId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import {

@@ -3,7 +3,7 @@ import { z } from 'zod/mini';
 import { type EventOrder, latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
-import { seedSequence, skipSequence } from '../../../../lambdas/runtime/inbox/order-operator.ts';
+import { seedSequence, skipSequence } from '../../../../lambdas/runtime/store/dynamo/order-operator.ts';
 import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow } from './consumer-rig.ts';

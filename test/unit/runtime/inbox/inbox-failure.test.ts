@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts';
-import { claimMessage } from '../../../../lambdas/runtime/inbox/inbox-claim.ts';
-import { commitMessage, completeMessage } from '../../../../lambdas/runtime/inbox/inbox-completion.ts';
-import { createInbox } from '../../../../lambdas/runtime/inbox/inbox-context.ts';
-import { rejectMessage } from '../../../../lambdas/runtime/inbox/inbox-rejection.ts';
-import { openInbox } from '../../../../lambdas/runtime/inbox/stored-history.ts';
+import { claimMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-claim.ts';
+import { commitMessage, completeMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-completion.ts';
+import { createInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-context.ts';
+import { rejectMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-rejection.ts';
+import { openInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-history.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig } from '../../../support/runtime-rig.ts';

@@ -3,7 +3,7 @@ import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
 import { INBOX_RETENTION_MAX_DAYS } from '../../../../lambdas/runtime/base/consumer-config.ts';
 import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { settleMessage } from '../../../../lambdas/runtime/inbox/settle-message.ts';
+import { settleMessage } from '../../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import {
   allowTooOld,
   discardMessage,

@@ -5,7 +5,7 @@ import {
   dropStaleDead,
   markResent,
   requeueDead,
-} from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
+} from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import {

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
-import { discardDead } from '../../../../lambdas/runtime/outbox/outbox-operator.ts';
+import { discardDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import {
   claimEvents,
   failEvent,
   markPublished,
   type OutboxContext,
   releaseEvents,
-} from '../../../../lambdas/runtime/outbox/outbox-writes.ts';
+} from '../../../../lambdas/runtime/store/dynamo/outbox-writes.ts';
 import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
 import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';

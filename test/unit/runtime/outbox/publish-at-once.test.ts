@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { isMailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
-import { createAtOncePublisher } from '../../../../lambdas/runtime/outbox/publish-at-once.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
+import { createAtOncePublisher } from '../../../../lambdas/runtime/store/dynamo/publish-at-once.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import type { MemoryBusOptions } from '../../../../testing/index.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig } from '../../../support/runtime-rig.ts';

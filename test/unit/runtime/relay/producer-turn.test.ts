@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AT_ONCE_TIMEOUT_MAX_MS } from '../../../../lambdas/runtime/base/config.ts';
-import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
-import { createAtOncePublisher } from '../../../../lambdas/runtime/outbox/publish-at-once.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
+import { createAtOncePublisher } from '../../../../lambdas/runtime/store/dynamo/publish-at-once.ts';
 import { memoryBus } from '../../../../testing/index.ts';
 import { consumerConfig, rig } from '../../../support/runtime-rig.ts';
 import { stream } from './relay-stream-rig.ts';

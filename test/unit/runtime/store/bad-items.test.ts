@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { createOutbox } from '../../../../lambdas/runtime/outbox/outbox.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import type { Table, TransactAction } from '../../../../lambdas/runtime/store/table.ts';
 import type { MemoryTable } from '../../../../testing/index.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';

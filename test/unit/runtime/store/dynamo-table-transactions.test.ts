@@ -1,6 +1,6 @@
 import { DynamoDBClient, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it } from 'vitest';
-import { dynamoTable } from '../../../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { transactWithRetry } from '../../../../lambdas/runtime/store/retry.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it } from 'vitest';
-import { dynamoTable } from '../../../../lambdas/runtime/store/dynamo-table.ts';
+import { dynamoTable } from '../../../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import type { EachUpdate, Item } from '../../../../lambdas/runtime/store/table.ts';
 import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';
 

@@ -1,6 +1,6 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb';
 import { expect, test } from 'vitest';
-import { READ_NUMBERS } from '../../../../lambdas/runtime/store/attributes.ts';
+import { READ_NUMBERS } from '../../../../lambdas/runtime/store/dynamo/attributes.ts';
 
 const read = (N: string) => unmarshall({ n: { N } }, READ_NUMBERS).n;
 

@@ -1,9 +1,9 @@
-import { isMailroomError } from '../base/errors.ts';
-import { mintToken, type RandomBytes } from '../store/event-id.ts';
-import { unsettledKey, unsettledMinuteOf } from '../store/keys.ts';
-import type { LeftPending, UnsettledPointer } from '../store/outbox-row.ts';
-import { asRow, SCHEMA } from '../store/row-schema.ts';
-import { pagesOf, type Table, type Write } from '../store/table.ts';
+import { isMailroomError } from '../../base/errors.ts';
+import { mintToken, type RandomBytes } from '../event-id.ts';
+import { unsettledKey, unsettledMinuteOf } from '../keys.ts';
+import type { LeftPending, UnsettledPointer } from '../outbox-row.ts';
+import { asRow, SCHEMA } from '../row-schema.ts';
+import { pagesOf, type Table, type Write } from '../table.ts';
 
 /** No rows. */
 export const NOTHING_LEFT: LeftPending = { rows: 0, undeclared: 0 };

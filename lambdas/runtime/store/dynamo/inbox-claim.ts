@@ -1,5 +1,5 @@
-import type { ProcessingRow, RejectedRow } from '../store/inbox-row.ts';
-import { rejectedKey } from '../store/keys.ts';
+import type { ProcessingRow, RejectedRow } from '../inbox-row.ts';
+import { rejectedKey } from '../keys.ts';
 import {
   type ClaimOptions,
   type ClaimResult,
@@ -11,10 +11,10 @@ import {
   takenOver,
   type Wanted,
   wantedClaim,
-} from './claim-transitions.ts';
-import type { Message } from './inbox.ts';
-import { admissionOf, isOurs, refusalOf, rowOf } from './inbox-admission.ts';
-import { abandoned, claimable, readmissible } from './inbox-conditions.ts';
+} from '../../inbox/claim-transitions.ts';
+import type { Message } from '../../inbox/inbox.ts';
+import { admissionOf, isOurs, refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
+import { abandoned, claimable, readmissible } from '../../inbox/inbox-conditions.ts';
 import type { InboxContext } from './inbox-context.ts';
 import { type Written, writeTransition } from './inbox-writes.ts';
 

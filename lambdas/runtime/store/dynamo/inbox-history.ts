@@ -1,13 +1,13 @@
-import { isMailroomError, MailroomError } from '../base/errors.ts';
-import { unreadableMark } from '../store/event-id.ts';
-import type { InboxHistory } from '../store/inbox-row.ts';
-import { inboxHistoryKey } from '../store/keys.ts';
-import { writeWithRetry } from '../store/retry.ts';
-import { asRow, isKnownSchema, SCHEMA } from '../store/row-schema.ts';
-import { conditionalUpdate } from '../store/row-update.ts';
-import { schemaProblem } from '../store/stored-rows.ts';
+import { isMailroomError, MailroomError } from '../../base/errors.ts';
+import { unreadableMark } from '../event-id.ts';
+import type { InboxHistory } from '../inbox-row.ts';
+import { inboxHistoryKey } from '../keys.ts';
+import { writeWithRetry } from '../retry.ts';
+import { asRow, isKnownSchema, SCHEMA } from '../row-schema.ts';
+import { conditionalUpdate } from '../row-update.ts';
+import { schemaProblem } from '../stored-rows.ts';
 import type { InboxAccess, InboxContext } from './inbox-context.ts';
-import { openedNow } from './inbox-history.ts';
+import { openedNow } from '../../inbox/inbox-history.ts';
 
 /** The maximum number of writes of the history by one start, in competition with others. */
 const WRITES_MAX = 5;

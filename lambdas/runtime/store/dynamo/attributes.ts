@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { convertToAttr, marshall, NumberValueImpl as NumberValue, unmarshall } from '@aws-sdk/util-dynamodb';
-import type { Item } from './table.ts';
+import type { Item } from '../table.ts';
 
 /**
  * Settings for reading numbers: a number if it fits, a bigint if it is whole and too large for a number, otherwise DynamoDB's own

@@ -1,15 +1,15 @@
-import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
-import { checkTransaction } from '../outbox/transaction-checks.ts';
-import { mintToken, systemRandomBytes } from '../store/event-id.ts';
-import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../store/inbox-row.ts';
-import { passedOver, raiseLast, readLastSequence } from '../store/last-sequence.ts';
-import type { Note, OperationDeps } from '../store/operation-record.ts';
-import { readable } from '../store/stored-rows.ts';
-import type { TransactAction } from '../store/table.ts';
-import { dynamoInboxChanges } from './decision-writes.ts';
-import { asSeen, NOT_FINAL } from './inbox-conditions.ts';
-import type { FinalDecision, InboxChanges } from './inbox-operator.ts';
-import { inboxState } from './inbox-state.ts';
+import { CLOCK_SKEW_MS, systemClock } from '../../base/clock.ts';
+import { checkTransaction } from './transaction-checks.ts';
+import { mintToken, systemRandomBytes } from '../event-id.ts';
+import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../inbox-row.ts';
+import { passedOver, raiseLast, readLastSequence } from '../last-sequence.ts';
+import type { Note, OperationDeps } from '../operation-record.ts';
+import { readable } from '../stored-rows.ts';
+import type { TransactAction } from '../table.ts';
+import { dynamoInboxChanges } from './inbox-operator.ts';
+import { asSeen, NOT_FINAL } from '../../inbox/inbox-conditions.ts';
+import type { FinalDecision, InboxChanges } from '../../inbox/inbox-operator.ts';
+import { inboxState } from '../../inbox/inbox-state.ts';
 import {
   areChecked,
   type EffectsChecked,
@@ -17,7 +17,7 @@ import {
   effectsToCheck,
   type StartedEffect,
   startedEffects,
-} from './started-effects.ts';
+} from '../../inbox/started-effects.ts';
 
 /** Dependencies of an operator's decisions about messages. */
 export interface SettleDeps extends OperationDeps {

@@ -1,7 +1,7 @@
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import type { StoredEffect } from '../store/stored-effect.ts';
-import type { Item } from '../store/table.ts';
-import { rowOf } from './inbox-admission.ts';
+import { CLOCK_SKEW_MS } from '../../base/clock.ts';
+import type { StoredEffect } from '../stored-effect.ts';
+import type { Item } from '../table.ts';
+import { rowOf } from '../../inbox/inbox-admission.ts';
 import type { InboxContext } from './inbox-context.ts';
 import {
   checkFinished,
@@ -11,7 +11,7 @@ import {
   EffectInProgress,
   ended,
   notStarted,
-} from './inbox-effect.ts';
+} from '../../inbox/inbox-effect.ts';
 import { mine, writeRow } from './inbox-writes.ts';
 
 /**

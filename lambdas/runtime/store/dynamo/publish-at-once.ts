@@ -1,16 +1,16 @@
 import pLimit from 'p-limit';
-import { type Clock, withDeadline } from '../base/clock.ts';
-import type { AtOnceConfig } from '../base/config.ts';
-import { asMailroomError, errorCode } from '../base/errors.ts';
-import { type Bus, type BusResult, batchEntries } from '../bus/event-bus.ts';
-import { tracedBus } from '../observe/message-spans.ts';
-import type { Telemetry } from '../observe/telemetry.ts';
-import type { RandomBytes } from '../store/event-id.ts';
-import type { Table } from '../store/table.ts';
-import { entryError } from './entry-error.ts';
-import type { OutboxEntry } from './outbox-entry.ts';
+import { type Clock, withDeadline } from '../../base/clock.ts';
+import type { AtOnceConfig } from '../../base/config.ts';
+import { asMailroomError, errorCode } from '../../base/errors.ts';
+import { type Bus, type BusResult, batchEntries } from '../../bus/event-bus.ts';
+import { tracedBus } from '../../observe/message-spans.ts';
+import type { Telemetry } from '../../observe/telemetry.ts';
+import type { RandomBytes } from '../event-id.ts';
+import type { Table } from '../table.ts';
+import { entryError } from '../../outbox/entry-error.ts';
+import type { OutboxEntry } from '../../outbox/outbox-entry.ts';
 import { type MarkContext, markPublished } from './outbox-writes.ts';
-import { type PendingRow, pendingRow } from './pending-row.ts';
+import { type PendingRow, pendingRow } from '../../outbox/pending-row.ts';
 
 /** Publishes the events of a commit in their producer; created by {@link createAtOncePublisher}. */
 export interface AtOncePublisher {

@@ -12,9 +12,9 @@ import {
   TransactWriteItemsCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { sentOnce } from '../base/client-settings.ts';
-import type { MailroomErrorCode } from '../base/error-codes.ts';
-import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../base/errors.ts';
+import { sentOnce } from '../../base/client-settings.ts';
+import type { MailroomErrorCode } from '../../base/error-codes.ts';
+import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../../base/errors.ts';
 import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
 import {
   type EachResult,
@@ -24,7 +24,7 @@ import {
   type Key,
   type Query,
   type Table,
-} from './table.ts';
+} from '../table.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
 /** A separate class: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */

@@ -1,5 +1,5 @@
-import type { Claim } from './inbox.ts';
-import { fenceLost } from './inbox-admission.ts';
+import type { Claim } from '../../inbox/inbox.ts';
+import { fenceLost } from '../../inbox/inbox-admission.ts';
 import type { InboxContext } from './inbox-context.ts';
 import { writeUnderFence } from './inbox-writes.ts';
 

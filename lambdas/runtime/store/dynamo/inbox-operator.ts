@@ -1,14 +1,14 @@
-import { systemClock } from '../base/clock.ts';
-import { isMailroomError } from '../base/errors.ts';
-import { isUnreadableId, systemRandomBytes } from '../store/event-id.ts';
-import type { PlaceInOrder } from '../store/inbox-row.ts';
-import { inboxKey, rejectedKey } from '../store/keys.ts';
-import { isLastRefused } from '../store/last-sequence.ts';
-import type { TransactDeps } from '../store/retry.ts';
-import { readInboxRow } from '../store/stored-rows.ts';
-import type { Item } from '../store/table.ts';
+import { systemClock } from '../../base/clock.ts';
+import { isMailroomError } from '../../base/errors.ts';
+import { isUnreadableId, systemRandomBytes } from '../event-id.ts';
+import type { PlaceInOrder } from '../inbox-row.ts';
+import { inboxKey, rejectedKey } from '../keys.ts';
+import { isLastRefused } from '../last-sequence.ts';
+import type { TransactDeps } from '../retry.ts';
+import { readInboxRow } from '../stored-rows.ts';
+import type { Item } from '../table.ts';
 import { withoutInboxRow } from './inbox-completion.ts';
-import { REJECTED_AS_TOO_OLD } from './inbox-conditions.ts';
+import { REJECTED_AS_TOO_OLD } from '../../inbox/inbox-conditions.ts';
 import type { InboxAccess } from './inbox-context.ts';
 import {
   allowedToRun,
@@ -18,10 +18,10 @@ import {
   decided,
   type FinalDecision,
   type InboxChanges,
-} from './inbox-operator.ts';
+} from '../../inbox/inbox-operator.ts';
 import { writeTransition } from './inbox-writes.ts';
-import type { RowsBefore } from './row-transition.ts';
-import { markUnreadable } from './stored-history.ts';
+import type { RowsBefore } from '../../inbox/row-transition.ts';
+import { markUnreadable } from './inbox-history.ts';
 
 /** The changes of the inboxes in a table. */
 export function dynamoInboxChanges({

@@ -1,18 +1,18 @@
-import { systemClock } from '../base/clock.ts';
-import { MailroomError } from '../base/errors.ts';
-import { STRICT_GROUP } from '../base/order.ts';
-import type { PlaceInOrder } from '../store/inbox-row.ts';
-import { lastKey, lastKeyProblem, type SequenceOf } from '../store/keys.ts';
+import { systemClock } from '../../base/clock.ts';
+import { MailroomError } from '../../base/errors.ts';
+import { STRICT_GROUP } from '../../base/order.ts';
+import type { PlaceInOrder } from '../inbox-row.ts';
+import { lastKey, lastKeyProblem, type SequenceOf } from '../keys.ts';
 import {
   isLastRefused,
   type LastSequence,
   NOTHING_APPLIED,
   raiseLast,
   readLastSequence,
-} from '../store/last-sequence.ts';
-import { type Note, type OperationDeps, recordOperation } from '../store/operation-record.ts';
-import { transactWithRetry } from '../store/retry.ts';
-import type { TransactAction } from '../store/table.ts';
+} from '../last-sequence.ts';
+import { type Note, type OperationDeps, recordOperation } from '../operation-record.ts';
+import { transactWithRetry } from '../retry.ts';
+import type { TransactAction } from '../table.ts';
 
 /** A number in the sequence of an aggregate at a consumer. */
 export type SequencePlace = Pick<PlaceInOrder, 'key' | 'sequence'>;

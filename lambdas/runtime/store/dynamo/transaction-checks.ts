@@ -1,12 +1,12 @@
-import type { Clock } from '../base/clock.ts';
-import { MailroomError } from '../base/errors.ts';
-import { eventIdInSortKey, eventIdTime } from '../store/event-id.ts';
-import { itemBytes } from '../store/item-size.ts';
-import { SYSTEM_PREFIXES } from '../store/keys.ts';
-import { isSeed } from '../store/last-sequence.ts';
-import { OUTBOX_PREFIX } from '../store/outbox-partition.ts';
-import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../store/table.ts';
-import { type Action, checkedActions } from '../store/table-checks.ts';
+import type { Clock } from '../../base/clock.ts';
+import { MailroomError } from '../../base/errors.ts';
+import { eventIdInSortKey, eventIdTime } from '../event-id.ts';
+import { itemBytes } from '../item-size.ts';
+import { SYSTEM_PREFIXES } from '../keys.ts';
+import { isSeed } from '../last-sequence.ts';
+import { OUTBOX_PREFIX } from '../outbox-partition.ts';
+import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../table.ts';
+import { type Action, checkedActions } from './table-checks.ts';
 import { isCancellation } from './cancellation.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../../base/errors.ts';
 import { valueProblem } from './item-values.ts';
-import type { EachUpdate, TransactAction } from './table.ts';
-import { UPDATE_EACH_MAX } from './table.ts';
+import type { EachUpdate, TransactAction } from '../table.ts';
+import { UPDATE_EACH_MAX } from '../table.ts';
 
 /** The kind and the content of one {@link TransactAction}. */
 export type Action = {

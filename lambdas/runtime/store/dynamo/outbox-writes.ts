@@ -1,14 +1,14 @@
-import type { Clock } from '../base/clock.ts';
-import type { RelayConfig } from '../base/config.ts';
-import type { MailroomErrorCode } from '../base/error-codes.ts';
-import { asMailroomError, isMailroomError, type MailroomError } from '../base/errors.ts';
-import type { Telemetry } from '../observe/telemetry.ts';
-import { eventIdShard, outboxKeyOf, type RandomBytes } from '../store/event-id.ts';
-import { deadKey } from '../store/keys.ts';
-import type { DeadPointer, OutboxStatus } from '../store/outbox-row.ts';
-import { isRefused, transactWithRetry } from '../store/retry.ts';
-import { SCHEMA } from '../store/row-schema.ts';
-import { ofKnownSchema } from '../store/row-update.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { RelayConfig } from '../../base/config.ts';
+import type { MailroomErrorCode } from '../../base/error-codes.ts';
+import { asMailroomError, isMailroomError, type MailroomError } from '../../base/errors.ts';
+import type { Telemetry } from '../../observe/telemetry.ts';
+import { eventIdShard, outboxKeyOf, type RandomBytes } from '../event-id.ts';
+import { deadKey } from '../keys.ts';
+import type { DeadPointer, OutboxStatus } from '../outbox-row.ts';
+import { isRefused, transactWithRetry } from '../retry.ts';
+import { SCHEMA } from '../row-schema.ts';
+import { ofKnownSchema } from '../row-update.ts';
 import {
   type EachResult,
   type EachUpdate,
@@ -16,10 +16,10 @@ import {
   type TransactAction,
   UPDATE_EACH_MAX,
   updateAction,
-} from '../store/table.ts';
-import { failed } from './event-attempts.ts';
-import { claimed, type EventTransition, published, type RelayPath, released } from './outbox-transitions.ts';
-import type { PendingRow } from './pending-row.ts';
+} from '../table.ts';
+import { failed } from '../../outbox/event-attempts.ts';
+import { claimed, type EventTransition, published, type RelayPath, released } from '../../outbox/outbox-transitions.ts';
+import type { PendingRow } from '../../outbox/pending-row.ts';
 import {
   beforeNextTry,
   countPublished,
@@ -27,7 +27,7 @@ import {
   RECORD_TRIES,
   UNMARKED,
   UNRECORDED,
-} from './publish-records.ts';
+} from '../../outbox/publish-records.ts';
 
 /** A limit of `p-limit`, whose own types CommonJS declarations cannot import: the package is ES modules only. */
 export interface CallLimit {

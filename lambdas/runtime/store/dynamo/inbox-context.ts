@@ -1,5 +1,5 @@
-import type { Table } from '../store/table.ts';
-import type { InboxRules, InboxSettings } from './inbox.ts';
+import type { Table } from '../table.ts';
+import type { InboxRules, InboxSettings } from '../../inbox/inbox.ts';
 
 /** Dependencies of one consumer's inbox. */
 export interface InboxDeps extends InboxSettings {

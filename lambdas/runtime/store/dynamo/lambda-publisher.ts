@@ -1,7 +1,7 @@
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
-import { clientSettings } from '../base/client-settings.ts';
-import { readAtOnceConfig } from '../base/config.ts';
-import { eventBridgeBus } from '../bus/eventbridge-bus.ts';
+import { clientSettings } from '../../base/client-settings.ts';
+import { readAtOnceConfig } from '../../base/config.ts';
+import { eventBridgeBus } from '../../bus/eventbridge-bus.ts';
 import { type AtOncePublisher, createAtOncePublisher } from './publish-at-once.ts';
 
 /**

@@ -1,13 +1,13 @@
-import { systemClock } from '../base/clock.ts';
-import { isMailroomError, MailroomError } from '../base/errors.ts';
-import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../store/event-id.ts';
-import { deadKey } from '../store/keys.ts';
-import type { Note, OperationDeps } from '../store/operation-record.ts';
-import { happens } from '../store/retry.ts';
-import { isKnownSchema } from '../store/row-schema.ts';
-import { ofKnownSchema } from '../store/row-update.ts';
-import { type Item, type TransactAction, updateAction } from '../store/table.ts';
-import { discarded, requeued } from './outbox-transitions.ts';
+import { systemClock } from '../../base/clock.ts';
+import { isMailroomError, MailroomError } from '../../base/errors.ts';
+import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../event-id.ts';
+import { deadKey } from '../keys.ts';
+import type { Note, OperationDeps } from '../operation-record.ts';
+import { happens } from '../retry.ts';
+import { isKnownSchema } from '../row-schema.ts';
+import { ofKnownSchema } from '../row-update.ts';
+import { type Item, type TransactAction, updateAction } from '../table.ts';
+import { discarded, requeued } from '../../outbox/outbox-transitions.ts';
 import { leavingDead } from './outbox-writes.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';
 
