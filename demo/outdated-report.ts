@@ -1,7 +1,7 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { StockReleased, StockReserved } from '../lambdas/example/events.ts';
-import { createOutbox } from '../lambdas/runtime/store/dynamo/outbox.ts';
 import { dynamoTable } from '../lambdas/runtime/store/dynamo/dynamo-table.ts';
+import { createOutbox } from '../lambdas/runtime/store/dynamo/outbox.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import { type Readings, required } from './readings.ts';
 

@@ -4,12 +4,12 @@ import { ORDERS_TABLE } from '../lambdas/example/orders/postgres/postgres-orders
 import { busClientSettings } from '../lambdas/runtime/base/client-settings.ts';
 import { eventBridgeBus } from '../lambdas/runtime/bus/eventbridge-bus.ts';
 import { nodePostgres } from '../lambdas/runtime/postgres/databases.ts';
-import { migratePostgres } from '../lambdas/runtime/postgres/migrate.ts';
-import { INBOX, OUTBOX } from '../lambdas/runtime/postgres/postgres-columns.ts';
 import { postgresPool } from '../lambdas/runtime/postgres/postgres-pool.ts';
 import { createPostgresRelay } from '../lambdas/runtime/postgres/postgres-relay.ts';
 import { readPostgresSettings } from '../lambdas/runtime/postgres/postgres-settings.ts';
-import { readJsonRows } from '../lambdas/runtime/postgres/sql-rows.ts';
+import { INBOX, OUTBOX } from '../lambdas/runtime/store/postgres/columns.ts';
+import { migratePostgres } from '../lambdas/runtime/store/postgres/migrate.ts';
+import { readJsonRows } from '../lambdas/runtime/store/postgres/sql-rows.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
 import { type PostgresServer, startPostgres } from '../test/postgres/server/postgres-server.ts';

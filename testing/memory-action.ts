@@ -1,6 +1,6 @@
+import { soleAction } from '../lambdas/runtime/store/dynamo/table-checks.ts';
 import { itemBytes } from '../lambdas/runtime/store/item-size.ts';
 import { ITEM_BYTES_MAX, type TransactAction } from '../lambdas/runtime/store/table.ts';
-import { soleAction } from '../lambdas/runtime/store/dynamo/table-checks.ts';
 import type { Attributes } from './attribute-values.ts';
 import { parseCondition } from './condition.ts';
 import type { ParsedCondition } from './condition-functions.ts';

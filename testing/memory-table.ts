@@ -1,6 +1,12 @@
 import type { DynamoDBRecord } from 'aws-lambda';
 import { type Clock, systemClock } from '../lambdas/runtime/base/clock.ts';
 import { ConditionFailed, MailroomError, TransactionCancelled } from '../lambdas/runtime/base/errors.ts';
+import {
+  type Action,
+  assertEachUpdates,
+  checkedAction,
+  checkedActions,
+} from '../lambdas/runtime/store/dynamo/table-checks.ts';
 import { itemBytes } from '../lambdas/runtime/store/item-size.ts';
 import type {
   EachResult,
@@ -13,12 +19,6 @@ import type {
   TransactAction,
   Write,
 } from '../lambdas/runtime/store/table.ts';
-import {
-  type Action,
-  assertEachUpdates,
-  checkedAction,
-  checkedActions,
-} from '../lambdas/runtime/store/dynamo/table-checks.ts';
 import { type Attributes, byteOrder, equal } from './attribute-values.ts';
 import { type Authorize, accessTo } from './memory-access.ts';
 import { type ActionOutcome, assertItemBytes, judge, type Prepared, prepare } from './memory-action.ts';

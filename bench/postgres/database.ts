@@ -1,6 +1,6 @@
 import { Client, Pool } from 'pg';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
-import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
+import { migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import { startPostgres } from '../../test/postgres/server/postgres-server.ts';
 
 /** A database of its own for one measurement. */

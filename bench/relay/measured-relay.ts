@@ -6,8 +6,8 @@ import { busClientSettings, portClientSettings } from '../../lambdas/runtime/bas
 import { readRelayConfig } from '../../lambdas/runtime/base/config.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo/dynamo-table.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { relayConfig } from '../../testing/default-config.ts';
 import { type MemoryTable, memoryTable, memoryTelemetry, producerConfig } from '../../testing/index.ts';
 

@@ -1,7 +1,7 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
-import { seedSequence, skipSequence } from '../../lambdas/runtime/store/dynamo/order-operator.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import { seedSequence, skipSequence } from '../../lambdas/runtime/store/dynamo/order-operator.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import { type LastSequence, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { Deployment } from '../deployment/deployment.ts';

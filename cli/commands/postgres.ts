@@ -1,15 +1,15 @@
 import { Command, Option } from 'commander';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import {
   grantPostgresRole,
   migratePostgres,
   migrationFile,
   type PostgresGrant,
-} from '../../lambdas/runtime/postgres/migrate.ts';
-import { MIGRATIONS } from '../../lambdas/runtime/postgres/schema.ts';
-import { sqlState } from '../../lambdas/runtime/postgres/sql.ts';
-import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
+} from '../../lambdas/runtime/store/postgres/migrate.ts';
+import { MIGRATIONS } from '../../lambdas/runtime/store/postgres/schema.ts';
+import { sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { databaseUrl, type OpenPostgres, openPostgres } from '../deployment/postgres-database.ts';
 import { changeEvents } from '../deployment/postgres-outbox-changes.ts';
 import type { GlobalOptions } from '../deployment/target.ts';

@@ -1,9 +1,9 @@
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-operator.ts';
 import type { InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { InboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';
+import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-operator.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import type { OpenPostgres } from './postgres-database.ts';
 import { postgresInboxChanges } from './postgres-inbox-changes.ts';

@@ -1,17 +1,17 @@
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { isUnreachable } from '../../lambdas/runtime/postgres/audited-rows.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
-import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/postgres/foreign-objects.ts';
 import { isLoopback, readPostgresUrl, tlsOption } from '../../lambdas/runtime/postgres/postgres-url.ts';
+import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/store/postgres/foreign-objects.ts';
 import {
   type Database,
   type Sql,
   type SqlResult,
   type SqlRow,
   sqlState,
-} from '../../lambdas/runtime/postgres/sql.ts';
-import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
-import { wholeView } from '../../lambdas/runtime/postgres/whole-view.ts';
+} from '../../lambdas/runtime/store/postgres/sql.ts';
+import { readJsonRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
+import { wholeView } from '../../lambdas/runtime/store/postgres/whole-view.ts';
 import { shell } from '../terminal/shell.ts';
 
 /** A PostgreSQL database, as the command reaches it. */

@@ -9,11 +9,11 @@ import {
 } from '../../lambdas/runtime/inbox/inbox-operator.ts';
 import type { RowsBefore, RowTransition } from '../../lambdas/runtime/inbox/row-transition.ts';
 import type { InboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';
-import { wasCommitted } from '../../lambdas/runtime/postgres/commit-outcome.ts';
-import { epochMs, isConflict, isLocked, run } from '../../lambdas/runtime/postgres/postgres-inbox-row.ts';
-import { transitionOf } from '../../lambdas/runtime/postgres/postgres-inbox-writes.ts';
-import { readOneRow } from '../../lambdas/runtime/postgres/sql-rows.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { wasCommitted } from '../../lambdas/runtime/store/postgres/commit-outcome.ts';
+import { epochMs, isConflict, isLocked, run } from '../../lambdas/runtime/store/postgres/inbox-row.ts';
+import { transitionOf } from '../../lambdas/runtime/store/postgres/inbox-writes.ts';
+import { readOneRow } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 import type { OpenPostgres } from './postgres-database.ts';
 
 /** Dependencies of {@link postgresInboxChanges}. */

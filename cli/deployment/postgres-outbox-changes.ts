@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorMessage, isMailroomError, MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { storable } from '../../lambdas/runtime/postgres/postgres-outbox-writes.ts';
-import { isRetryable, type Sql, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
-import { readOneRow, readRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
 import { backoffMs } from '../../lambdas/runtime/store/backoff.ts';
 import { isEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import type { Note } from '../../lambdas/runtime/store/operation-record.ts';
+import { storable } from '../../lambdas/runtime/store/postgres/outbox-writes.ts';
+import { isRetryable, type Sql, sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
+import { readOneRow, readRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 
 /** An operator's changes of events in a database, as `OutboxChanges` has them; `undefined` or `absent` for an event that it does not have. */
 export interface PostgresOutboxChanges {

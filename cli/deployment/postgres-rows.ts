@@ -6,15 +6,15 @@ import {
   OPERATION,
   OUTBOX,
   REJECTED,
-} from '../../lambdas/runtime/postgres/postgres-columns.ts';
+} from '../../lambdas/runtime/store/postgres/columns.ts';
 import {
   lastIdAt,
   messageRow,
   postgresMailroomRows,
   readColumns,
-} from '../../lambdas/runtime/postgres/postgres-mailroom-rows.ts';
-import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
-import { readJsonRows } from '../../lambdas/runtime/postgres/sql-rows.ts';
+} from '../../lambdas/runtime/store/postgres/mailroom-rows.ts';
+import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
+import { readJsonRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';
 import { isNotDue, type PartialList } from './rows-reader.ts';
 import type { StoredRows } from './stored-rows.ts';

@@ -74,7 +74,6 @@ export {
   type HandledDefinition,
 } from './events/external-event.ts';
 export { type EventFilter, type SubscribeOptions, subscribe } from './events/subscribe.ts';
-export { type OrderSeed, orderSeed } from './store/dynamo/order-operator.ts';
 export { type LambdaParts, lambdaConsumer, lambdaOutbox } from './lambda.ts';
 export type { ParentLogger } from './observe/logger.ts';
 export type { Redact } from './observe/redaction.ts';
@@ -86,8 +85,14 @@ export {
   type TelemetryOptions,
 } from './observe/telemetry.ts';
 export type { TraceContext } from './observe/trace-context.ts';
+export { type CausingEvent, entryEventId, type OutboxEntry } from './outbox/outbox-entry.ts';
+export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './sources/sqs/consumer.ts';
+export type { Queue } from './sources/sqs/queue.ts';
+export { type SqsQueueDeps, sqsQueue } from './sources/sqs/sqs-queue.ts';
 export type { NotCancelled } from './store/dynamo/cancellation.ts';
+export { type DynamoTableDeps, dynamoTable } from './store/dynamo/dynamo-table.ts';
 export { lambdaPublisher } from './store/dynamo/lambda-publisher.ts';
+export { type OrderSeed, orderSeed } from './store/dynamo/order-operator.ts';
 export {
   type Commit,
   createOutbox,
@@ -95,17 +100,12 @@ export {
   type OutboxDeps,
   type Rescheduled,
 } from './store/dynamo/outbox.ts';
-export { type CausingEvent, entryEventId, type OutboxEntry } from './outbox/outbox-entry.ts';
 export {
   type AtOnceParts,
   type AtOncePublisher,
   type AtOncePublisherDeps,
   createAtOncePublisher,
 } from './store/dynamo/publish-at-once.ts';
-export { type ConsumerDeps, type ConsumerHandler, createConsumer } from './sources/sqs/consumer.ts';
-export type { Queue } from './sources/sqs/queue.ts';
-export { type SqsQueueDeps, sqsQueue } from './sources/sqs/sqs-queue.ts';
-export { type DynamoTableDeps, dynamoTable } from './store/dynamo/dynamo-table.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
 export type { SequenceOf } from './store/keys.ts';
 export {

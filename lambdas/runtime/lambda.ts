@@ -6,11 +6,11 @@ import type { ProcessingDeps } from './consume/consumer-context.ts';
 import type { Handler } from './consume/handler.ts';
 import type { Redact } from './observe/redaction.ts';
 import type { TelemetryOptions } from './observe/telemetry.ts';
-import { createOutbox, type Outbox } from './store/dynamo/outbox.ts';
-import type { AtOncePublisher } from './store/dynamo/publish-at-once.ts';
 import { type ConsumerHandler, createConsumer, handlerList, handling } from './sources/sqs/consumer.ts';
 import { ownSqsQueue } from './sources/sqs/sqs-queue.ts';
 import { dynamoTable } from './store/dynamo/dynamo-table.ts';
+import { createOutbox, type Outbox } from './store/dynamo/outbox.ts';
+import type { AtOncePublisher } from './store/dynamo/publish-at-once.ts';
 import type { Table } from './store/table.ts';
 
 /** Dependencies that `lambdaConsumer` offers to handlers. */

@@ -23,7 +23,6 @@ export {
   type PostgresJsQueryable,
   postgresJs,
 } from './postgres/databases.ts';
-export { grantPostgresRole, type Migrated, migratePostgres, type PostgresGrant } from './postgres/migrate.ts';
 export {
   type DrizzleQueryable,
   type DrizzleSql,
@@ -53,7 +52,6 @@ export {
   type PostgresTransactionalContext,
   postgresHandlers,
 } from './postgres/postgres-handlers.ts';
-export type { PostgresEvents } from './postgres/postgres-inbox-row.ts';
 export {
   createPostgresOutbox,
   type PostgresOutbox,
@@ -76,6 +74,13 @@ export {
   readPostgresSettings,
 } from './postgres/postgres-settings.ts';
 export type { PostgresTls } from './postgres/postgres-url.ts';
-export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './postgres/sql.ts';
 export type { PgListener } from './postgres/wake-listener.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
+export type { PostgresEvents } from './store/postgres/inbox-row.ts';
+export {
+  grantPostgresRole,
+  type Migrated,
+  migratePostgres,
+  type PostgresGrant,
+} from './store/postgres/migrate.ts';
+export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './store/postgres/sql.ts';

@@ -9,8 +9,8 @@ import { type Handler, leased, transactional } from '../../lambdas/runtime/consu
 import { type AnyEventDefinition, defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { PoisonMessage, type Redact, RetryLater } from '../../lambdas/runtime/index.ts';
 import { powertoolsTelemetry, type Telemetry } from '../../lambdas/runtime/observe/telemetry.ts';
-import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { lambdaContext } from '../../testing/index.ts';
 import { consumerConfig, rig, runThrough } from '../support/runtime-rig.ts';

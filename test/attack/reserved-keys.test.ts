@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createConsumer } from '../../lambdas/runtime/sources/sqs/consumer.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import type { TransactAction } from '../../lambdas/runtime/store/table.ts';
 import { memoryQueue, memoryTable, producerConfig } from '../../testing/index.ts';
 import { consumerConfig, rig, ThingHappened } from '../support/runtime-rig.ts';

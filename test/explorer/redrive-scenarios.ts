@@ -5,9 +5,9 @@ import { type JudgedDeadLetter, judgeDeadLetters } from '../../cli/reports/dead-
 import { readStanding } from '../../cli/reports/dead-letters/standing.ts';
 import { latest, orderText, STRICT_GROUP, strict } from '../../lambdas/runtime/base/order.ts';
 import { transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { skipSequence } from '../../lambdas/runtime/store/dynamo/order-operator.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import type { Queues } from '../../lambdas/runtime/operations/queues.ts';
+import { skipSequence } from '../../lambdas/runtime/store/dynamo/order-operator.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import { type ConsumerWorld, consumerWorld } from '../../testing/explorer/consumer-world.ts';

@@ -5,13 +5,16 @@ import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
 import type { OutboxEntry } from '../../lambdas/runtime/outbox/outbox-entry.ts';
-import { requeueDead } from '../../lambdas/runtime/store/dynamo/outbox-operator.ts';
-import { type AtOncePublisher, createAtOncePublisher } from '../../lambdas/runtime/store/dynamo/publish-at-once.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { END_MARGIN_MS } from '../../lambdas/runtime/relay/sweep-tally.ts';
+import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
+import { requeueDead } from '../../lambdas/runtime/store/dynamo/outbox-operator.ts';
+import {
+  type AtOncePublisher,
+  createAtOncePublisher,
+} from '../../lambdas/runtime/store/dynamo/publish-at-once.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { deadKey, SWEEP_STATE_KEY, unsettledKey } from '../../lambdas/runtime/store/keys.ts';
 import { OUTBOX_PREFIX, outboxPartition } from '../../lambdas/runtime/store/outbox-partition.ts';

@@ -6,6 +6,7 @@ export const decisionsMutants = mutantsOf([
   ['inbox/inbox-operator.ts', 'message-operations settled-unread'],
   ["the row of an operator's decision outlives every inbox retention", 'keepDays: INBOX_RETENTION_MAX_DAYS + SPARE_DAYS', 'keepDays: 36'],
   ['a decision takes its own fencing token', 'set: { status, fence, commitId', 'set: { status, commitId'],
+  ['store/dynamo/inbox-operator.ts', 'message-operations settled-unread'],
   ['the pointer of a rejected message goes when it is resolved or discarded', '[pointer, ...raise, ...writes]', '[...raise, ...writes]'],
   ['what an operator commits is in the transaction of the decision', '[pointer, ...raise, ...writes]', '[pointer, ...raise]'],
   ['an unreadable message is marked before it is settled', 'if (isUnreadableId(eventId)) await markUnreadable(inbox, eventId);', ''],

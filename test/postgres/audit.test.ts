@@ -8,9 +8,9 @@ import { combinedMailroomRows } from '../../lambdas/runtime/operations/mailroom-
 import { dynamoOutboxRows } from '../../lambdas/runtime/operations/outbox-rows.ts';
 import { auditedRows } from '../../lambdas/runtime/postgres/audited-rows.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
-import { grantPostgresRole } from '../../lambdas/runtime/postgres/migrate.ts';
 import { postgresPool } from '../../lambdas/runtime/postgres/postgres-pool.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { grantPostgresRole } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { auditRig, consumerEntry } from '../unit/runtime/operations/audit/audit-rig.ts';
 import { type Rig, startRig } from './support/rig.ts';

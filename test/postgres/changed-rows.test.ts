@@ -5,7 +5,7 @@ import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { kysely } from '../../lambdas/runtime/postgres/orm-databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
-import type { Database, Sql, SqlRow } from '../../lambdas/runtime/postgres/sql.ts';
+import type { Database, Sql, SqlRow } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { memoryBus } from '../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';

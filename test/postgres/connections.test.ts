@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { type ClientBase, Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
-import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { postgresPool } from '../../lambdas/runtime/postgres/postgres-pool.ts';
 import { readPostgresSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
-import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import { migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
+import { type Database, sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { poll } from '../../localstack/health.ts';
 import { type PostgresServer, startPostgres } from './server/postgres-server.ts';
 

@@ -4,8 +4,8 @@ import { openPostgres } from '../../cli/deployment/postgres-database.ts';
 import { runChecks } from '../../cli/reports/checks/check.ts';
 import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
-import { migratePostgres, migrationFile } from '../../lambdas/runtime/postgres/migrate.ts';
-import { MIGRATIONS } from '../../lambdas/runtime/postgres/schema.ts';
+import { migratePostgres, migrationFile } from '../../lambdas/runtime/store/postgres/migrate.ts';
+import { MIGRATIONS } from '../../lambdas/runtime/store/postgres/schema.ts';
 import { type PostgresServer, startPostgres } from './server/postgres-server.ts';
 
 let server: PostgresServer;

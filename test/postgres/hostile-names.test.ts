@@ -8,13 +8,17 @@ import { runChecks } from '../../cli/reports/checks/check.ts';
 import { postgresChecks } from '../../cli/reports/checks/postgres-checks.ts';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
-import { grantPostgresRole, migratePostgres, migrationFile } from '../../lambdas/runtime/postgres/migrate.ts';
 import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
-import { MIGRATIONS } from '../../lambdas/runtime/postgres/schema.ts';
-import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
 import { eventIdTime, minuteOf, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import {
+  grantPostgresRole,
+  migratePostgres,
+  migrationFile,
+} from '../../lambdas/runtime/store/postgres/migrate.ts';
+import { MIGRATIONS } from '../../lambdas/runtime/store/postgres/schema.ts';
+import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { memoryBus } from '../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { logOf } from '../brokers/servers/broker-files.ts';

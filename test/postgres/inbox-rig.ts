@@ -1,13 +1,13 @@
 import { Pool, type PoolConfig } from 'pg';
 import { dynamoInbox } from '../../lambdas/runtime/consume/dynamo-inbox.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
-import { createInbox } from '../../lambdas/runtime/store/dynamo/inbox-context.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
-import { migratePostgres } from '../../lambdas/runtime/postgres/migrate.ts';
-import { postgresInbox } from '../../lambdas/runtime/postgres/postgres-inbox.ts';
-import type { PostgresEvents } from '../../lambdas/runtime/postgres/postgres-inbox-row.ts';
-import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
+import { createInbox } from '../../lambdas/runtime/store/dynamo/inbox-context.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { postgresInbox } from '../../lambdas/runtime/store/postgres/inbox.ts';
+import type { PostgresEvents } from '../../lambdas/runtime/store/postgres/inbox-row.ts';
+import { migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
+import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { type ManualClock, manualClock } from '../../testing/index.ts';
 import { rig } from '../support/runtime-rig.ts';
 import { startPostgres } from './server/postgres-server.ts';

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
 import type { Claim, Message } from '../../lambdas/runtime/inbox/inbox.ts';
 import { nodePostgres, type PgClient, type PgPool } from '../../lambdas/runtime/postgres/databases.ts';
-import { postgresInbox } from '../../lambdas/runtime/postgres/postgres-inbox.ts';
-import type { Database } from '../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { postgresInbox } from '../../lambdas/runtime/store/postgres/inbox.ts';
+import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { manualClock } from '../../testing/index.ts';
 import { FUNCTION_MS, inTime, LEASE_MS, migratedPostgres, sent, shift, testOutbox } from './inbox-rig.ts';
 

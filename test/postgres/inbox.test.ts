@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
-import { deleteExpiredMessages } from '../../lambdas/runtime/postgres/postgres-inbox-retention.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import { deleteExpiredMessages } from '../../lambdas/runtime/store/postgres/inbox-retention.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { dynamoTested, migratedPostgres, postgresTested } from './inbox-rig.ts';
 

@@ -1,8 +1,8 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runMailroom } from '../../cli/program.ts';
-import { migrationFile, SCHEMA_VERSION } from '../../lambdas/runtime/postgres/migrate.ts';
-import { MIGRATIONS } from '../../lambdas/runtime/postgres/schema.ts';
+import { migrationFile, SCHEMA_VERSION } from '../../lambdas/runtime/store/postgres/migrate.ts';
+import { MIGRATIONS } from '../../lambdas/runtime/store/postgres/schema.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { type PostgresServer, startPostgres } from './server/postgres-server.ts';
 

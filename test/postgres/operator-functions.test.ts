@@ -5,8 +5,8 @@ import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
-import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
+import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
 import {
   deadEvent,
   jsonOf,

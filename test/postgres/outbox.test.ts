@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { drizzle, kysely, typeOrm } from '../../lambdas/runtime/postgres/orm-databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
-import { type Database, sqlState } from '../../lambdas/runtime/postgres/sql.ts';
+import { type Database, sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { type CuttingProxy, startCuttingProxy } from './support/cutting-proxy.ts';
 import { PRODUCER, placed, type Rig, startRig } from './support/rig.ts';

@@ -6,7 +6,7 @@ import {
   createPostgresRelay,
   createPostgresRelayHandler,
 } from '../../lambdas/runtime/postgres/postgres-relay.ts';
-import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
+import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { type MemoryBus, memoryBus } from '../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { relayConfig } from './support/relay-config.ts';

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
-import type { ClaimedEvent } from '../../lambdas/runtime/postgres/postgres-claim.ts';
+import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import type { ClaimedEvent } from '../../lambdas/runtime/store/postgres/outbox-claim.ts';
 import {
   type PostgresTransitions,
   postgresTransitions,
-} from '../../lambdas/runtime/postgres/postgres-transitions.ts';
-import type { Sql } from '../../lambdas/runtime/postgres/sql.ts';
-import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+} from '../../lambdas/runtime/store/postgres/relay-transitions.ts';
+import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { type MemoryTelemetry, memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { relayConfig } from './support/relay-config.ts';
 import { eventually, placed, type Rig, startRig } from './support/rig.ts';

@@ -1,5 +1,5 @@
-import type { EachUpdate, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
 import { soleAction } from '../../lambdas/runtime/store/dynamo/table-checks.ts';
+import type { EachUpdate, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
 
 /** Describes a write for a timeline: its kind, its row, and the status that it sets. */
 export function describeWrite(action: TransactAction): string {

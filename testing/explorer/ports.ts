@@ -1,6 +1,7 @@
 import { errorCode, isMailroomError, TransactionCancelled } from '../../lambdas/runtime/base/errors.ts';
 import type { Bus, BusEntry, BusResult } from '../../lambdas/runtime/bus/event-bus.ts';
 import type { Queue } from '../../lambdas/runtime/sources/sqs/queue.ts';
+import { soleAction } from '../../lambdas/runtime/store/dynamo/table-checks.ts';
 import type {
   EachResult,
   EachUpdate,
@@ -9,7 +10,6 @@ import type {
   TransactAction,
   Write,
 } from '../../lambdas/runtime/store/table.ts';
-import { soleAction } from '../../lambdas/runtime/store/dynamo/table-checks.ts';
 import type { MemoryBus } from '../memory-bus.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';

@@ -3,11 +3,11 @@ import {
   type RejectRequest,
   type SettleAnswer,
 } from '../../../lambdas/runtime/consume/settle-requests.ts';
-import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { type EffectsChecked, effectsDigest } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import type { Note } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { unknownReadingText } from '../../deployment/deployed-reading.ts';

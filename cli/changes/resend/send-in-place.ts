@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../lambdas/runtime/base/clock.ts';
 import { errorCode, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
-import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { startedEffects } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { type Note, recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';

@@ -4,8 +4,8 @@ import type { DeliveredEvent } from '../../../lambdas/runtime/consume/message.ts
 import { type CommitRequest, checkedFix, draftOf } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { checkedActions } from '../../../lambdas/runtime/store/dynamo/table-checks.ts';
+import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { exactJson } from '../../terminal/exact-json.ts';
 import { many } from '../../terminal/output.ts';
 

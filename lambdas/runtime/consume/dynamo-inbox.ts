@@ -1,7 +1,8 @@
 import { isMailroomError } from '../base/errors.ts';
-import { finishEffect, startEffect } from '../store/dynamo/inbox-effect.ts';
 import type { Message } from '../inbox/inbox.ts';
 import { rowOf } from '../inbox/inbox-admission.ts';
+import { cutOff, failed, outOfTime, released } from '../inbox/inbox-transitions.ts';
+import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { claimMessage } from '../store/dynamo/inbox-claim.ts';
 import {
   commitMessage,
@@ -10,13 +11,12 @@ import {
   supersedeMessage,
 } from '../store/dynamo/inbox-completion.ts';
 import type { InboxContext } from '../store/dynamo/inbox-context.ts';
+import { finishEffect, startEffect } from '../store/dynamo/inbox-effect.ts';
+import { openInbox } from '../store/dynamo/inbox-history.ts';
 import { renewLease } from '../store/dynamo/inbox-lease.ts';
 import { rejectMessage, rejectUnclaimed } from '../store/dynamo/inbox-rejection.ts';
-import { cutOff, failed, outOfTime, released } from '../inbox/inbox-transitions.ts';
 import { writeUnderFence } from '../store/dynamo/inbox-writes.ts';
-import { openInbox } from '../store/dynamo/inbox-history.ts';
 import type { Commit, Outbox } from '../store/dynamo/outbox.ts';
-import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { checkTransaction, eventCount } from '../store/dynamo/transaction-checks.ts';
 import type { FailedHint } from '../store/inbox-row.ts';
 import { failedKey, inboxKey } from '../store/keys.ts';

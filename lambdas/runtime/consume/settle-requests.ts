@@ -3,16 +3,16 @@ import type { SQSBatchResponse } from 'aws-lambda';
 import { MailroomError } from '../base/errors.ts';
 import { isObject } from '../base/json.ts';
 import { defineEvent, type EventDraft } from '../events/event.ts';
-import type { Decision } from '../store/dynamo/settle-message.ts';
 import type { EffectsChecked } from '../inbox/started-effects.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
+import type { Decision } from '../store/dynamo/settle-message.ts';
+import { checkedActions } from '../store/dynamo/table-checks.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import { SYSTEM_PREFIXES } from '../store/keys.ts';
 import type { NumberedEvent } from '../store/last-sequence.ts';
 import type { Note } from '../store/operation-record.ts';
 import type { TransactAction } from '../store/table.ts';
-import { checkedActions } from '../store/dynamo/table-checks.ts';
 
 /** An operator's request to a consumer's function to end a message without its handler. */
 export type SettleRequest = RejectRequest | CommitRequest;

@@ -1,8 +1,8 @@
 import { withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
-import type { Commit } from '../store/dynamo/outbox.ts';
 import { backoffMs } from '../store/backoff.ts';
+import type { Commit } from '../store/dynamo/outbox.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';

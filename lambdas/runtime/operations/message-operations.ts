@@ -1,6 +1,6 @@
 import { MailroomError } from '../base/errors.ts';
-import { dynamoInboxChanges } from '../store/dynamo/inbox-operator.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
+import { dynamoInboxChanges } from '../store/dynamo/inbox-operator.ts';
 import {
   type Decision,
   type MessageNote,

@@ -1,9 +1,9 @@
 import { errorCode, errorMessage, MailroomError } from '../base/errors.ts';
 import type { MailroomRows } from '../operations/mailroom-rows.ts';
-import { postgresMailroomRows } from './postgres-mailroom-rows.ts';
+import { postgresMailroomRows } from '../store/postgres/mailroom-rows.ts';
+import { type Sql, sqlState } from '../store/postgres/sql.ts';
+import { wholeView } from '../store/postgres/whole-view.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
-import { type Sql, sqlState } from './sql.ts';
-import { wholeView } from './whole-view.ts';
 
 /**
  * The rows that a scheduled audit reads in PostgreSQL. A read fails if the server does not respond, or row-level security hides rows from the

@@ -1,4 +1,4 @@
-import { type Database, type Sql, type SqlRow, sqlState } from './sql.ts';
+import { type Database, type Sql, type SqlRow, sqlState } from '../store/postgres/sql.ts';
 
 /** The members that Mailroom uses of a client of `pg`. */
 export interface PgQueryable {

@@ -1,5 +1,5 @@
 import { MailroomError } from '../base/errors.ts';
-import type { Database, Sql, SqlResult, SqlRow } from './sql.ts';
+import type { Database, Sql, SqlResult, SqlRow } from '../store/postgres/sql.ts';
 
 /** The members that Mailroom uses of a database or transaction of Drizzle. */
 export interface DrizzleQueryable<Query> {

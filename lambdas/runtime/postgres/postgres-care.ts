@@ -2,10 +2,10 @@ import { asMailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
 import { DISCARDED_RETENTION_DAYS } from '../outbox/outbox-transitions.ts';
 import { eventIdTime } from '../store/event-id.ts';
-import { DELETED_AT_ONCE, deleteExpiredMessages } from './postgres-inbox-retention.ts';
-import type { TransitionDeps } from './postgres-transitions.ts';
-import { readOneRow, readRows } from './sql-rows.ts';
-import { refuseBlind, seesAll } from './whole-view.ts';
+import { DELETED_AT_ONCE, deleteExpiredMessages } from '../store/postgres/inbox-retention.ts';
+import type { TransitionDeps } from '../store/postgres/relay-transitions.ts';
+import { readOneRow, readRows } from '../store/postgres/sql-rows.ts';
+import { refuseBlind, seesAll } from '../store/postgres/whole-view.ts';
 
 /** The time of one round of deletes, milliseconds; the next round goes on. */
 const ROUND_MS = 5_000;

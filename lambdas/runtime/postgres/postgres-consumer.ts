@@ -5,10 +5,10 @@ import type { Handler } from '../consume/handler.ts';
 import { type InboxProcessor, type ProcessorDeps, processorIn } from '../sources/inbox-processor.ts';
 import { type ConsumerHandler, consumerIn } from '../sources/sqs/consumer.ts';
 import type { Queue } from '../sources/sqs/queue.ts';
+import { postgresInbox } from '../store/postgres/inbox.ts';
+import type { PostgresEvents } from '../store/postgres/inbox-row.ts';
+import type { Database } from '../store/postgres/sql.ts';
 import { anyHandlers, DYNAMO_OPTIONS, type PostgresHandler } from './postgres-handlers.ts';
-import { postgresInbox } from './postgres-inbox.ts';
-import type { PostgresEvents } from './postgres-inbox-row.ts';
-import type { Database } from './sql.ts';
 
 /** Dependencies of {@link createPostgresConsumer}. */
 export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {

@@ -7,7 +7,7 @@ import type {
 } from '../consume/handler.ts';
 import type { EventDraft } from '../events/event.ts';
 import type { EventOf, HandledDefinition } from '../events/external-event.ts';
-import type { Database } from './sql.ts';
+import type { Database } from '../store/postgres/sql.ts';
 
 /** The events of a handler's transaction. Its own writes go through `tx`. */
 export interface PostgresCommit {

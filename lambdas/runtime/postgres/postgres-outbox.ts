@@ -10,11 +10,11 @@ import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../o
 import { cancelled } from '../outbox/outbox-transitions.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import { type SentCommit, wasCommitted } from './commit-outcome.ts';
-import { transitionOf } from './postgres-outbox-writes.ts';
+import { type SentCommit, wasCommitted } from '../store/postgres/commit-outcome.ts';
+import { transitionOf } from '../store/postgres/outbox-writes.ts';
+import { type Database, type Sql, sqlState } from '../store/postgres/sql.ts';
+import { readOneRow, readRows } from '../store/postgres/sql-rows.ts';
 import type { PostgresProducerConfig } from './postgres-settings.ts';
-import { type Database, type Sql, sqlState } from './sql.ts';
-import { readOneRow, readRows } from './sql-rows.ts';
 import { WAKE } from './wake-listener.ts';
 
 /** Writes events in transactions of PostgreSQL; created by {@link createPostgresOutbox}. */

@@ -10,12 +10,12 @@ import { GROUP_ROWS } from '../relay/publish-events.ts';
 import { CONCURRENCY, publishLimits, startPass } from '../relay/relay-context.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { type ClaimedEvent, nextDueMs } from '../store/postgres/outbox-claim.ts';
+import { postgresTransitions, type TransitionDeps } from '../store/postgres/relay-transitions.ts';
+import type { Sql } from '../store/postgres/sql.ts';
 import { careForTables } from './postgres-care.ts';
-import { type ClaimedEvent, nextDueMs } from './postgres-claim.ts';
 import type { PostgresRelayConfig } from './postgres-settings.ts';
-import { postgresTransitions, type TransitionDeps } from './postgres-transitions.ts';
 import { type GroupContext, publishGroup } from './publish-group.ts';
-import type { Sql } from './sql.ts';
 import { type PgListener, wakeListener } from './wake-listener.ts';
 
 /** Publishes the events of a PostgreSQL database; created by {@link createPostgresRelay}. Any number may run at a time. */

@@ -9,8 +9,8 @@ import {
   publishEvents,
   withOutcome,
 } from '../relay/publish-events.ts';
-import type { ClaimedEvent } from './postgres-claim.ts';
-import type { PostgresTransitions } from './postgres-transitions.ts';
+import type { ClaimedEvent } from '../store/postgres/outbox-claim.ts';
+import type { PostgresTransitions } from '../store/postgres/relay-transitions.ts';
 
 /** Events that the bus did not accept, or whose source it refuses, are due again after at most this time, milliseconds. */
 const BUS_BACKOFF_MS = 10_000;

@@ -1,8 +1,8 @@
 import { CLOCK_SKEW_MS, withDeadline } from '../base/clock.ts';
 import { AT_ONCE_TIMEOUT_MAX_MS } from '../base/config.ts';
 import { asMailroomError } from '../base/errors.ts';
-import type { OutboxContext } from '../store/dynamo/outbox-writes.ts';
 import type { PendingRow } from '../outbox/pending-row.ts';
+import type { OutboxContext } from '../store/dynamo/outbox-writes.ts';
 
 /** The pause before the first further look at a row; each pause is twice as long as the one before it, milliseconds. */
 const LOOK_AGAIN_MS = 50;

@@ -1,10 +1,10 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import { groupsOf } from '../bus/event-bus.ts';
-import { claimEvents, releaseEvents } from '../store/dynamo/outbox-writes.ts';
 import { type PendingRow, pendingRow, pendingSince } from '../outbox/pending-row.ts';
-import { NOTHING_LEFT, type WalkedPart } from '../store/dynamo/unsettled-minutes.ts';
 import { backoffMs } from '../store/backoff.ts';
+import { claimEvents, releaseEvents } from '../store/dynamo/outbox-writes.ts';
+import { NOTHING_LEFT, type WalkedPart } from '../store/dynamo/unsettled-minutes.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';
 import { outboxPartition } from '../store/outbox-partition.ts';
 import type { LeftPending } from '../store/outbox-row.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Inbox } from '../../../lambdas/runtime/consume/inbox-port.ts';
 import type { PgClient } from '../../../lambdas/runtime/postgres/databases.ts';
-import type { Database } from '../../../lambdas/runtime/postgres/sql.ts';
+import type { Database } from '../../../lambdas/runtime/store/postgres/sql.ts';
 import { migratedPostgres } from '../inbox-rig.ts';
 import { twoWorkers } from './inbox-world.ts';
 import { explore } from './schedules.ts';

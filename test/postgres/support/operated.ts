@@ -7,10 +7,10 @@ import { type OpenPostgres, openPostgres } from '../../../cli/deployment/postgre
 import { postgresRows } from '../../../cli/deployment/postgres-rows.ts';
 import { systemClock } from '../../../lambdas/runtime/base/clock.ts';
 import { nodePostgres } from '../../../lambdas/runtime/postgres/databases.ts';
-import { grantPostgresRole, migratePostgres } from '../../../lambdas/runtime/postgres/migrate.ts';
-import type { Sql } from '../../../lambdas/runtime/postgres/sql.ts';
 import { mintEventId, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
+import { grantPostgresRole, migratePostgres } from '../../../lambdas/runtime/store/postgres/migrate.ts';
+import type { Sql } from '../../../lambdas/runtime/store/postgres/sql.ts';
 import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';

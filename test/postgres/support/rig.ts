@@ -2,12 +2,12 @@ import { Pool } from 'pg';
 import { z } from 'zod';
 import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
 import { nodePostgres, type PgClient } from '../../../lambdas/runtime/postgres/databases.ts';
-import { migratePostgres } from '../../../lambdas/runtime/postgres/migrate.ts';
 import {
   createPostgresOutbox,
   type PostgresOutbox,
 } from '../../../lambdas/runtime/postgres/postgres-outbox.ts';
-import type { Database } from '../../../lambdas/runtime/postgres/sql.ts';
+import { migratePostgres } from '../../../lambdas/runtime/store/postgres/migrate.ts';
+import type { Database } from '../../../lambdas/runtime/store/postgres/sql.ts';
 import { poll } from '../../../localstack/health.ts';
 import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';
 import { type PostgresServer, startPostgres } from '../server/postgres-server.ts';

@@ -4,8 +4,8 @@ import { atOnceSettings } from '../../../lambdas/runtime/base/config.ts';
 import { consumerSettings } from '../../../lambdas/runtime/base/consumer-config.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { lambdaConsumer, lambdaOutbox } from '../../../lambdas/runtime/lambda.ts';
-import { lambdaPublisher } from '../../../lambdas/runtime/store/dynamo/lambda-publisher.ts';
 import type { ConsumerHandler } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
+import { lambdaPublisher } from '../../../lambdas/runtime/store/dynamo/lambda-publisher.ts';
 import { lambdaContext } from '../../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 

@@ -3,10 +3,10 @@ import type { ConsumerConfig } from '../../../lambdas/runtime/base/consumer-conf
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { Handler } from '../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createRelayStream } from '../../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../../lambdas/runtime/relay/relay-sweep.ts';
 import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
+import { createOutbox } from '../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { eventIdTime, type RandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { relayConfig } from '../../../testing/default-config.ts';

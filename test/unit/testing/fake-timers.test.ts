@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
-import { createOutbox } from '../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createConsumer } from '../../../lambdas/runtime/sources/sqs/consumer.ts';
+import { createOutbox } from '../../../lambdas/runtime/store/dynamo/outbox.ts';
 import {
   consumerConfig,
   explore,

@@ -1,8 +1,8 @@
 import { MailroomError } from '../../base/errors.ts';
+import { cancelled } from '../../outbox/outbox-transitions.ts';
 import { eventIdOf, outboxKeyOf } from '../event-id.ts';
 import { conditionalUpdate, isExactly } from '../row-update.ts';
 import type { Item, TransactAction, Update } from '../table.ts';
-import { cancelled } from '../../outbox/outbox-transitions.ts';
 
 /** No relay has ever claimed the event: see {@link cancelled}. */
 const UNCLAIMED = '#status = :PENDING AND leaseUntil = dueAt AND #source = :source';

@@ -15,7 +15,6 @@ import {
 import { sentOnce } from '../../base/client-settings.ts';
 import type { MailroomErrorCode } from '../../base/error-codes.ts';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../../base/errors.ts';
-import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
 import {
   type EachResult,
   type EachUpdate,
@@ -25,6 +24,7 @@ import {
   type Query,
   type Table,
 } from '../table.ts';
+import { type AttributeMap, attributeOf, attributesOf, itemOf } from './attributes.ts';
 import { type Action, assertEachUpdates, checkedAction, checkedActions } from './table-checks.ts';
 
 /** A separate class: a client with `cacheMiddleware` keeps the middleware of each class, and its owner's are retried. */

@@ -1,5 +1,3 @@
-import type { ProcessingRow, RejectedRow } from '../inbox-row.ts';
-import { rejectedKey } from '../keys.ts';
 import {
   type ClaimOptions,
   type ClaimResult,
@@ -15,6 +13,8 @@ import {
 import type { Message } from '../../inbox/inbox.ts';
 import { admissionOf, isOurs, refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
 import { abandoned, claimable, readmissible } from '../../inbox/inbox-conditions.ts';
+import type { ProcessingRow, RejectedRow } from '../inbox-row.ts';
+import { rejectedKey } from '../keys.ts';
 import type { InboxContext } from './inbox-context.ts';
 import { type Written, writeTransition } from './inbox-writes.ts';
 

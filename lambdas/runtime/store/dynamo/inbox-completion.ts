@@ -1,13 +1,13 @@
 import { isMailroomError, TransactionCancelled } from '../../base/errors.ts';
+import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
+import { admissionOf, fenceLost, isOurs, refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
+import { NO_ROW, ours } from '../../inbox/inbox-conditions.ts';
+import { processed, processedUnclaimed, resultJson } from '../../inbox/inbox-transitions.ts';
 import { mintToken } from '../event-id.ts';
 import { inboxKey } from '../keys.ts';
 import { applied, isLastRefused, Overtaken } from '../last-sequence.ts';
 import type { Item, TransactAction } from '../table.ts';
-import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
-import { admissionOf, fenceLost, isOurs, refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
-import { NO_ROW, ours } from '../../inbox/inbox-conditions.ts';
 import type { InboxContext } from './inbox-context.ts';
-import { processed, processedUnclaimed, resultJson } from '../../inbox/inbox-transitions.ts';
 import { writeTransition, writeUnderFence } from './inbox-writes.ts';
 
 /**

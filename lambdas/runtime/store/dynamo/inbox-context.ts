@@ -1,5 +1,5 @@
-import type { Table } from '../table.ts';
 import type { InboxRules, InboxSettings } from '../../inbox/inbox.ts';
+import type { Table } from '../table.ts';
 
 /** Dependencies of one consumer's inbox. */
 export interface InboxDeps extends InboxSettings {

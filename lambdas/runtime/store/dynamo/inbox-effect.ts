@@ -1,8 +1,5 @@
 import { CLOCK_SKEW_MS } from '../../base/clock.ts';
-import type { StoredEffect } from '../stored-effect.ts';
-import type { Item } from '../table.ts';
 import { rowOf } from '../../inbox/inbox-admission.ts';
-import type { InboxContext } from './inbox-context.ts';
 import {
   checkFinished,
   EFFECTS_MAX,
@@ -12,6 +9,9 @@ import {
   ended,
   notStarted,
 } from '../../inbox/inbox-effect.ts';
+import type { StoredEffect } from '../stored-effect.ts';
+import type { Item } from '../table.ts';
+import type { InboxContext } from './inbox-context.ts';
 import { mine, writeRow } from './inbox-writes.ts';
 
 /**

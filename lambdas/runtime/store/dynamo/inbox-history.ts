@@ -1,4 +1,5 @@
 import { isMailroomError, MailroomError } from '../../base/errors.ts';
+import { openedNow } from '../../inbox/inbox-history.ts';
 import { unreadableMark } from '../event-id.ts';
 import type { InboxHistory } from '../inbox-row.ts';
 import { inboxHistoryKey } from '../keys.ts';
@@ -7,7 +8,6 @@ import { asRow, isKnownSchema, SCHEMA } from '../row-schema.ts';
 import { conditionalUpdate } from '../row-update.ts';
 import { schemaProblem } from '../stored-rows.ts';
 import type { InboxAccess, InboxContext } from './inbox-context.ts';
-import { openedNow } from '../../inbox/inbox-history.ts';
 
 /** The maximum number of writes of the history by one start, in competition with others. */
 const WRITES_MAX = 5;

@@ -1,15 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import { isMailroomError } from '../../base/errors.ts';
-import { isUnreadableId, systemRandomBytes } from '../event-id.ts';
-import type { PlaceInOrder } from '../inbox-row.ts';
-import { inboxKey, rejectedKey } from '../keys.ts';
-import { isLastRefused } from '../last-sequence.ts';
-import type { TransactDeps } from '../retry.ts';
-import { readInboxRow } from '../stored-rows.ts';
-import type { Item } from '../table.ts';
-import { withoutInboxRow } from './inbox-completion.ts';
 import { REJECTED_AS_TOO_OLD } from '../../inbox/inbox-conditions.ts';
-import type { InboxAccess } from './inbox-context.ts';
 import {
   allowedToRun,
   type Decided,
@@ -19,9 +10,18 @@ import {
   type FinalDecision,
   type InboxChanges,
 } from '../../inbox/inbox-operator.ts';
-import { writeTransition } from './inbox-writes.ts';
 import type { RowsBefore } from '../../inbox/row-transition.ts';
+import { isUnreadableId, systemRandomBytes } from '../event-id.ts';
+import type { PlaceInOrder } from '../inbox-row.ts';
+import { inboxKey, rejectedKey } from '../keys.ts';
+import { isLastRefused } from '../last-sequence.ts';
+import type { TransactDeps } from '../retry.ts';
+import { readInboxRow } from '../stored-rows.ts';
+import type { Item } from '../table.ts';
+import { withoutInboxRow } from './inbox-completion.ts';
+import type { InboxAccess } from './inbox-context.ts';
 import { markUnreadable } from './inbox-history.ts';
+import { writeTransition } from './inbox-writes.ts';
 
 /** The changes of the inboxes in a table. */
 export function dynamoInboxChanges({

@@ -1,17 +1,17 @@
 import { errorCode } from '../../base/errors.ts';
+import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
+import { admissionOf, refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
+import { ours, readmissible, rejectable, TOO_OLD } from '../../inbox/inbox-conditions.ts';
+import { rejected, rejectedUnclaimed } from '../../inbox/inbox-transitions.ts';
+import type { EffectStates } from '../../inbox/past-attempts.ts';
+import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 import { mintToken } from '../event-id.ts';
 import { rejectedKey } from '../keys.ts';
 import { isLastRefused, passedOver, readLastSequence } from '../last-sequence.ts';
 import { SCHEMA } from '../row-schema.ts';
 import type { TransactAction } from '../table.ts';
-import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
-import { admissionOf, refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
-import { ours, readmissible, rejectable, TOO_OLD } from '../../inbox/inbox-conditions.ts';
 import type { InboxContext } from './inbox-context.ts';
-import { rejected, rejectedUnclaimed } from '../../inbox/inbox-transitions.ts';
 import { changeBy, conditionOf, transactRow, type Written } from './inbox-writes.ts';
-import type { EffectStates } from '../../inbox/past-attempts.ts';
-import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 
 /** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. @param effects - those that the attempt ran */
 export async function rejectMessage(

@@ -1,15 +1,15 @@
 import { isMailroomError } from '../../base/errors.ts';
+import type { Claim, InboxRefusal } from '../../inbox/inbox.ts';
+import { refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
+import { ours } from '../../inbox/inbox-conditions.ts';
+import { hasHappened, type RowsBefore, type RowTransition } from '../../inbox/row-transition.ts';
 import { inboxKey } from '../keys.ts';
 import { transactWithRetry, writeWithRetry } from '../retry.ts';
 import { expiresAt } from '../row-expiry.ts';
 import { SCHEMA } from '../row-schema.ts';
 import { conditionalUpdate, type RowChange, type RowCondition } from '../row-update.ts';
 import type { Item, TransactAction } from '../table.ts';
-import type { Claim, InboxRefusal } from '../../inbox/inbox.ts';
-import { refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
-import { ours } from '../../inbox/inbox-conditions.ts';
 import type { InboxAccess, InboxContext } from './inbox-context.ts';
-import { hasHappened, type RowsBefore, type RowTransition } from '../../inbox/row-transition.ts';
 
 /** The result of a conditional write of an inbox row. */
 export interface Written {

@@ -1,5 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import { isMailroomError, MailroomError } from '../../base/errors.ts';
+import { discarded, requeued } from '../../outbox/outbox-transitions.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../event-id.ts';
 import { deadKey } from '../keys.ts';
 import type { Note, OperationDeps } from '../operation-record.ts';
@@ -7,7 +8,6 @@ import { happens } from '../retry.ts';
 import { isKnownSchema } from '../row-schema.ts';
 import { ofKnownSchema } from '../row-update.ts';
 import { type Item, type TransactAction, updateAction } from '../table.ts';
-import { discarded, requeued } from '../../outbox/outbox-transitions.ts';
 import { leavingDead } from './outbox-writes.ts';
 import { unsettledPointer } from './unsettled-minutes.ts';
 

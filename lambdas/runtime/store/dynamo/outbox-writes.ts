@@ -3,6 +3,23 @@ import type { RelayConfig } from '../../base/config.ts';
 import type { MailroomErrorCode } from '../../base/error-codes.ts';
 import { asMailroomError, isMailroomError, type MailroomError } from '../../base/errors.ts';
 import type { Telemetry } from '../../observe/telemetry.ts';
+import { failed } from '../../outbox/event-attempts.ts';
+import {
+  claimed,
+  type EventTransition,
+  published,
+  type RelayPath,
+  released,
+} from '../../outbox/outbox-transitions.ts';
+import type { PendingRow } from '../../outbox/pending-row.ts';
+import {
+  beforeNextTry,
+  countPublished,
+  logFailure,
+  RECORD_TRIES,
+  UNMARKED,
+  UNRECORDED,
+} from '../../outbox/publish-records.ts';
 import { eventIdShard, outboxKeyOf, type RandomBytes } from '../event-id.ts';
 import { deadKey } from '../keys.ts';
 import type { DeadPointer, OutboxStatus } from '../outbox-row.ts';
@@ -17,17 +34,6 @@ import {
   UPDATE_EACH_MAX,
   updateAction,
 } from '../table.ts';
-import { failed } from '../../outbox/event-attempts.ts';
-import { claimed, type EventTransition, published, type RelayPath, released } from '../../outbox/outbox-transitions.ts';
-import type { PendingRow } from '../../outbox/pending-row.ts';
-import {
-  beforeNextTry,
-  countPublished,
-  logFailure,
-  RECORD_TRIES,
-  UNMARKED,
-  UNRECORDED,
-} from '../../outbox/publish-records.ts';
 
 /** A limit of `p-limit`, whose own types CommonJS declarations cannot import: the package is ES modules only. */
 export interface CallLimit {

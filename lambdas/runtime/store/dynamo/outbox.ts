@@ -7,12 +7,17 @@ import type { Redact } from '../../observe/redaction.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../../observe/telemetry.ts';
 import { safeTelemetry } from '../../observe/telemetry-wrappers.ts';
 import { createTracer, inSpan, type TracerSpan } from '../../observe/tracer.ts';
+import { refuseReserved } from '../../outbox/event-draft.ts';
+import {
+  type CausingEvent,
+  type EventEntry,
+  eventEntry,
+  type OutboxEntry,
+} from '../../outbox/outbox-entry.ts';
 import { type RandomBytes, systemRandomBytes } from '../event-id.ts';
 import { isRefused, transactWithRetry, writeWithRetry } from '../retry.ts';
 import type { Item, Table, TransactAction, Update } from '../table.ts';
 import { cancellationOf, type NotCancelled, notCancelledBecause } from './cancellation.ts';
-import { refuseReserved } from '../../outbox/event-draft.ts';
-import { type CausingEvent, type EventEntry, eventEntry, type OutboxEntry } from '../../outbox/outbox-entry.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
 

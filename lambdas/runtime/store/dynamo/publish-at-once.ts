@@ -5,12 +5,12 @@ import { asMailroomError, errorCode } from '../../base/errors.ts';
 import { type Bus, type BusResult, batchEntries } from '../../bus/event-bus.ts';
 import { tracedBus } from '../../observe/message-spans.ts';
 import type { Telemetry } from '../../observe/telemetry.ts';
-import type { RandomBytes } from '../event-id.ts';
-import type { Table } from '../table.ts';
 import { entryError } from '../../outbox/entry-error.ts';
 import type { OutboxEntry } from '../../outbox/outbox-entry.ts';
-import { type MarkContext, markPublished } from './outbox-writes.ts';
 import { type PendingRow, pendingRow } from '../../outbox/pending-row.ts';
+import type { RandomBytes } from '../event-id.ts';
+import type { Table } from '../table.ts';
+import { type MarkContext, markPublished } from './outbox-writes.ts';
 
 /** Publishes the events of a commit in their producer; created by {@link createAtOncePublisher}. */
 export interface AtOncePublisher {

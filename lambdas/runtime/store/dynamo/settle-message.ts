@@ -1,12 +1,4 @@
 import { CLOCK_SKEW_MS, systemClock } from '../../base/clock.ts';
-import { checkTransaction } from './transaction-checks.ts';
-import { mintToken, systemRandomBytes } from '../event-id.ts';
-import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../inbox-row.ts';
-import { passedOver, raiseLast, readLastSequence } from '../last-sequence.ts';
-import type { Note, OperationDeps } from '../operation-record.ts';
-import { readable } from '../stored-rows.ts';
-import type { TransactAction } from '../table.ts';
-import { dynamoInboxChanges } from './inbox-operator.ts';
 import { asSeen, NOT_FINAL } from '../../inbox/inbox-conditions.ts';
 import type { FinalDecision, InboxChanges } from '../../inbox/inbox-operator.ts';
 import { inboxState } from '../../inbox/inbox-state.ts';
@@ -18,6 +10,14 @@ import {
   type StartedEffect,
   startedEffects,
 } from '../../inbox/started-effects.ts';
+import { mintToken, systemRandomBytes } from '../event-id.ts';
+import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../inbox-row.ts';
+import { passedOver, raiseLast, readLastSequence } from '../last-sequence.ts';
+import type { Note, OperationDeps } from '../operation-record.ts';
+import { readable } from '../stored-rows.ts';
+import type { TransactAction } from '../table.ts';
+import { dynamoInboxChanges } from './inbox-operator.ts';
+import { checkTransaction } from './transaction-checks.ts';
 
 /** Dependencies of an operator's decisions about messages. */
 export interface SettleDeps extends OperationDeps {

@@ -1,7 +1,7 @@
 import { MailroomError } from '../../base/errors.ts';
-import { valueProblem } from './item-values.ts';
 import type { EachUpdate, TransactAction } from '../table.ts';
 import { UPDATE_EACH_MAX } from '../table.ts';
+import { valueProblem } from './item-values.ts';
 
 /** The kind and the content of one {@link TransactAction}. */
 export type Action = {

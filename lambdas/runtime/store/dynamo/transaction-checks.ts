@@ -6,8 +6,8 @@ import { SYSTEM_PREFIXES } from '../keys.ts';
 import { isSeed } from '../last-sequence.ts';
 import { OUTBOX_PREFIX } from '../outbox-partition.ts';
 import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../table.ts';
-import { type Action, checkedActions } from './table-checks.ts';
 import { isCancellation } from './cancellation.ts';
+import { type Action, checkedActions } from './table-checks.ts';
 
 /**
  * The maximum age of an entry that `commit` accepts. If an older entry were committed again after TTL had deleted its PUBLISHED

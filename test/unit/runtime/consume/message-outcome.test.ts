@@ -16,10 +16,10 @@ import {
 } from '../../../../lambdas/runtime/consume/message-outcome.ts';
 import { attemptsSpent } from '../../../../lambdas/runtime/consume/run-ending.ts';
 import type { InboxRefusal } from '../../../../lambdas/runtime/inbox/inbox.ts';
-import { createInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-context.ts';
 import { OUTCOME } from '../../../../lambdas/runtime/observe/message-spans.ts';
 import type { MetricName } from '../../../../lambdas/runtime/observe/telemetry.ts';
 import { createTracer, NO_SPAN } from '../../../../lambdas/runtime/observe/tracer.ts';
+import { createInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-context.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { failedKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';

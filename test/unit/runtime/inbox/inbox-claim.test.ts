@@ -4,8 +4,8 @@ import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts
 import { turnOf } from '../../../../lambdas/runtime/consume/turn.ts';
 import { claimMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-claim.ts';
 import { createInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-context.ts';
-import { rejectUnclaimed } from '../../../../lambdas/runtime/store/dynamo/inbox-rejection.ts';
 import { openInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-history.ts';
+import { rejectUnclaimed } from '../../../../lambdas/runtime/store/dynamo/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';

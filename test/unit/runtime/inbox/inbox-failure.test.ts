@@ -4,8 +4,8 @@ import { dynamoInbox } from '../../../../lambdas/runtime/consume/dynamo-inbox.ts
 import { claimMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-claim.ts';
 import { commitMessage, completeMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-completion.ts';
 import { createInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-context.ts';
-import { rejectMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-rejection.ts';
 import { openInbox } from '../../../../lambdas/runtime/store/dynamo/inbox-history.ts';
+import { rejectMessage } from '../../../../lambdas/runtime/store/dynamo/inbox-rejection.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig } from '../../../support/runtime-rig.ts';

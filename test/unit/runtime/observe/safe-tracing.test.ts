@@ -11,10 +11,10 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import type { Telemetry } from '../../../../lambdas/runtime/observe/telemetry.ts';
-import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { recordedSpans } from '../../../support/otel-spans.ts';
 import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';

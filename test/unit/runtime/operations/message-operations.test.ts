@@ -3,13 +3,13 @@ import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
 import { INBOX_RETENTION_MAX_DAYS } from '../../../../lambdas/runtime/base/consumer-config.ts';
 import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
-import { settleMessage } from '../../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import {
   allowTooOld,
   discardMessage,
   resolveMessage,
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
+import { settleMessage } from '../../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
 import {

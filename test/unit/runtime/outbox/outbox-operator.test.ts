@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
+import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
+import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import {
   discardDead,
   dropStaleDead,
   markResent,
   requeueDead,
 } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
-import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
-import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import {
   eventIdShard,
   eventIdTime,

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
+import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
+import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import { discardDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import {
   claimEvents,
@@ -8,8 +10,6 @@ import {
   type OutboxContext,
   releaseEvents,
 } from '../../../../lambdas/runtime/store/dynamo/outbox-writes.ts';
-import { type PendingRow, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
-import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 

@@ -7,8 +7,8 @@ import {
   PUT_EVENTS_BYTES_MAX,
 } from '../../../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
-import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { memoryTelemetry } from '../../../../testing/index.ts';
 import { envelopeOf } from '../../../support/envelope-of.ts';

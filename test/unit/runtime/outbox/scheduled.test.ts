@@ -1,15 +1,19 @@
 import { describe, expect, test, vi } from 'vitest';
 import { MailroomError, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
-import { isCancellation } from '../../../../lambdas/runtime/store/dynamo/cancellation.ts';
-import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { entryEventId } from '../../../../lambdas/runtime/outbox/outbox-entry.ts';
-import { requeueDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
-import { claimEvents, failEvent, releaseEvents } from '../../../../lambdas/runtime/store/dynamo/outbox-writes.ts';
 import { leaseOf, pendingRow } from '../../../../lambdas/runtime/outbox/pending-row.ts';
-import { createAtOncePublisher } from '../../../../lambdas/runtime/store/dynamo/publish-at-once.ts';
 import { relayContext } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { isCancellation } from '../../../../lambdas/runtime/store/dynamo/cancellation.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
+import { requeueDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
+import {
+  claimEvents,
+  failEvent,
+  releaseEvents,
+} from '../../../../lambdas/runtime/store/dynamo/outbox-writes.ts';
+import { createAtOncePublisher } from '../../../../lambdas/runtime/store/dynamo/publish-at-once.ts';
 import { eventIdTime } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { OutboxRow } from '../../../../lambdas/runtime/store/outbox-row.ts';
 import { asRow } from '../../../../lambdas/runtime/store/row-schema.ts';

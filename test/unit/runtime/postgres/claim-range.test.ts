@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { type ClaimRange, claimRange } from '../../../../lambdas/runtime/postgres/claim-range.ts';
+import { type ClaimRange, claimRange } from '../../../../lambdas/runtime/store/postgres/claim-range.ts';
 import { manualClock } from '../../../../testing/manual-clock.ts';
 
 let clock: ReturnType<typeof manualClock>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { outcomeOf, wasCommitted } from '../../../../lambdas/runtime/postgres/commit-outcome.ts';
-import type { Sql } from '../../../../lambdas/runtime/postgres/sql.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
+import { outcomeOf, wasCommitted } from '../../../../lambdas/runtime/store/postgres/commit-outcome.ts';
+import type { Sql } from '../../../../lambdas/runtime/store/postgres/sql.ts';
 
 /** The state of a server, as far as a question about transaction 7 can learn it. */
 interface Server {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Sql } from '../../../../lambdas/runtime/postgres/sql.ts';
-import { readJsonRows, readOneRow, readRows } from '../../../../lambdas/runtime/postgres/sql-rows.ts';
+import type { Sql } from '../../../../lambdas/runtime/store/postgres/sql.ts';
+import { readJsonRows, readOneRow, readRows } from '../../../../lambdas/runtime/store/postgres/sql-rows.ts';
 
 /** A database whose adapter returns this result. */
 function returning(result: unknown): Sql {

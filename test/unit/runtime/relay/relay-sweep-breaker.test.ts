@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { sweeper } from './relay-sweep-rig.ts';

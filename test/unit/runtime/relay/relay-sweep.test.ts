@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { requeueDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { requeueDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
 import { relayConfig, rig, runThrough } from '../../../support/runtime-rig.ts';
 import { pointers, sweeper } from './relay-sweep-rig.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../../../lambdas/runtime/base/clock.ts';
 import type { Bus } from '../../../../lambdas/runtime/bus/event-bus.ts';
-import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createRelayStream } from '../../../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { FRESH_MS } from '../../../../lambdas/runtime/relay/stream-settings.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';
 import type { MemoryBusOptions } from '../../../../testing/index.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Item, Query } from '../../../../lambdas/runtime/store/table.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR_MS, MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
-import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { createRelaySweep } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import type { SweepRangeReport } from '../../../../lambdas/runtime/relay/sweep-range.ts';
+import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { HOUR_MS, MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../../../lambdas/runtime/bus/event-bus.ts';
+import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { createOutbox } from '../../../../lambdas/runtime/store/dynamo/outbox.ts';
 import { requeueDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
-import { createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
 import { minuteOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Item, Query } from '../../../../lambdas/runtime/store/table.ts';

@@ -2,7 +2,11 @@ import { describe, expect, test, vi } from 'vitest';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { allowTooOld } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import { discardDead, markResent, requeueDead } from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
+import {
+  discardDead,
+  markResent,
+  requeueDead,
+} from '../../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../../../lambdas/runtime/store/row-schema.ts';

@@ -1,20 +1,20 @@
-import type { StoredMessageRow } from '../operations/inbox-rows.ts';
-import { type StoredEventRow, storedEvent } from '../operations/outbox-rows.ts';
-import { eventIdShard, eventIdTime, outboxKeyOf } from '../store/event-id.ts';
-import type { RejectedPointer } from '../store/inbox-row.ts';
-import { deadKey, inboxKey, operationKey, rejectedKey } from '../store/keys.ts';
-import type { OperationRow } from '../store/operation-record.ts';
-import type { DeadPointer } from '../store/outbox-row.ts';
-import { SCHEMA } from '../store/row-schema.ts';
+import type { StoredMessageRow } from '../../operations/inbox-rows.ts';
+import { type StoredEventRow, storedEvent } from '../../operations/outbox-rows.ts';
+import { eventIdShard, eventIdTime, outboxKeyOf } from '../event-id.ts';
+import type { RejectedPointer } from '../inbox-row.ts';
+import { deadKey, inboxKey, operationKey, rejectedKey } from '../keys.ts';
+import type { OperationRow } from '../operation-record.ts';
+import type { DeadPointer } from '../outbox-row.ts';
+import { SCHEMA } from '../row-schema.ts';
 import {
   readDeadPointer,
   readInboxRow,
   readOperation,
   readRejectedPointer,
   type UnreadableRow,
-} from '../store/stored-rows.ts';
-import type { Item } from '../store/table.ts';
-import { epochMs as ms } from './postgres-inbox-row.ts';
+} from '../stored-rows.ts';
+import type { Item } from '../table.ts';
+import { epochMs as ms } from './inbox-row.ts';
 
 /** The status of an event: that of the first of its rows. */
 export const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'

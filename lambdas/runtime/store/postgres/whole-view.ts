@@ -1,4 +1,4 @@
-import { MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../../base/errors.ts';
 import type { Sql } from './sql.ts';
 import { readOneRow } from './sql-rows.ts';
 

@@ -1,13 +1,13 @@
-import { MailroomError } from '../base/errors.ts';
-import type { Inbox } from '../consume/inbox-port.ts';
-import type { Claim, InboxSettings } from '../inbox/inbox.ts';
-import { fenceLost, refusalBy } from '../inbox/inbox-admission.ts';
-import { openedNow } from '../inbox/inbox-history.ts';
-import { cutOff, failed, outOfTime, processed, released, resultJson } from '../inbox/inbox-transitions.ts';
-import { unreadableMark } from '../store/event-id.ts';
-import { claim, reject, rejectUnclaimed } from './postgres-inbox-claim.ts';
-import { commit, commitUnclaimed } from './postgres-inbox-commit.ts';
-import { finishEffect, startEffect } from './postgres-inbox-effect.ts';
+import { MailroomError } from '../../base/errors.ts';
+import type { Inbox } from '../../consume/inbox-port.ts';
+import type { Claim, InboxSettings } from '../../inbox/inbox.ts';
+import { fenceLost, refusalBy } from '../../inbox/inbox-admission.ts';
+import { openedNow } from '../../inbox/inbox-history.ts';
+import { cutOff, failed, outOfTime, processed, released, resultJson } from '../../inbox/inbox-transitions.ts';
+import { unreadableMark } from '../event-id.ts';
+import { claim, reject, rejectUnclaimed } from './inbox-claim.ts';
+import { commit, commitUnclaimed } from './inbox-commit.ts';
+import { finishEffect, startEffect } from './inbox-effect.ts';
 import {
   inMs,
   isConflict,
@@ -15,8 +15,8 @@ import {
   type PostgresInboxContext,
   readRow,
   runAlone,
-} from './postgres-inbox-row.ts';
-import { underFence } from './postgres-inbox-writes.ts';
+} from './inbox-row.ts';
+import { underFence } from './inbox-writes.ts';
 
 /** The lock is not waited for: a transaction of this worker may hold the row, and ends by itself. */
 const RENEW = `UPDATE mailroom.inbox SET lease_until = least(${inMs('$4::float8')}, ends_by)

@@ -1,13 +1,13 @@
-import { MailroomError } from '../base/errors.ts';
-import type { CommitEnd, CommitFailure, HandlerWork, UnclaimedEnd } from '../consume/inbox-port.ts';
-import type { HandledEvent } from '../events/external-event.ts';
-import type { Claim, Message } from '../inbox/inbox.ts';
-import { admissionOf, fenceLost, refusalBy } from '../inbox/inbox-admission.ts';
-import { NO_ROW, ours } from '../inbox/inbox-conditions.ts';
-import { processed, processedUnclaimed } from '../inbox/inbox-transitions.ts';
-import { mintToken } from '../store/event-id.ts';
+import { MailroomError } from '../../base/errors.ts';
+import type { CommitEnd, CommitFailure, HandlerWork, UnclaimedEnd } from '../../consume/inbox-port.ts';
+import type { HandledEvent } from '../../events/external-event.ts';
+import type { Claim, Message } from '../../inbox/inbox.ts';
+import { admissionOf, fenceLost, refusalBy } from '../../inbox/inbox-admission.ts';
+import { NO_ROW, ours } from '../../inbox/inbox-conditions.ts';
+import { processed, processedUnclaimed } from '../../inbox/inbox-transitions.ts';
+import { mintToken } from '../event-id.ts';
 import { outcomeOf } from './commit-outcome.ts';
-import { leasedNow, refusalNow } from './postgres-inbox-claim.ts';
+import { leasedNow, refusalNow } from './inbox-claim.ts';
 import {
   isLocked,
   isServerGone,
@@ -15,8 +15,8 @@ import {
   type PostgresInboxContext,
   readRow,
   run,
-} from './postgres-inbox-row.ts';
-import { transitionOf } from './postgres-inbox-writes.ts';
+} from './inbox-row.ts';
+import { transitionOf } from './inbox-writes.ts';
 import type { Sql } from './sql.ts';
 
 /** The transaction, for the question whether it committed. */

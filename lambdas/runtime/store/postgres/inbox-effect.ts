@@ -1,4 +1,4 @@
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { CLOCK_SKEW_MS } from '../../base/clock.ts';
 import {
   checkFinished,
   EFFECTS_MAX,
@@ -6,9 +6,9 @@ import {
   type EffectEnd,
   ended,
   notStarted,
-} from '../inbox/inbox-effect.ts';
-import type { StoredEffect } from '../store/stored-effect.ts';
-import { inMs, type PostgresInboxContext, readRow, runAlone } from './postgres-inbox-row.ts';
+} from '../../inbox/inbox-effect.ts';
+import type { StoredEffect } from '../stored-effect.ts';
+import { inMs, type PostgresInboxContext, readRow, runAlone } from './inbox-row.ts';
 
 /**
  * Starts an effect while this worker holds the message. The lock on the message's row is necessary: without it, a takeover that commits

@@ -1,13 +1,13 @@
-import { MINUTE_MS } from '../base/units.ts';
-import type { InboxRows } from '../operations/inbox-rows.ts';
-import type { MailroomRows } from '../operations/mailroom-rows.ts';
-import type { EventPage, MinuteChoice, OutboxRows, StoredEventRow } from '../operations/outbox-rows.ts';
-import { inBatches } from '../operations/row-batches.ts';
-import { eventIdInSortKey, isEventId } from '../store/event-id.ts';
-import type { InboxHistory } from '../store/inbox-row.ts';
-import { inboxHistoryKey } from '../store/keys.ts';
-import { asRow, SCHEMA } from '../store/row-schema.ts';
-import { type ColumnsOf, INBOX, OUTBOX, STATUS } from './postgres-columns.ts';
+import { MINUTE_MS } from '../../base/units.ts';
+import type { InboxRows } from '../../operations/inbox-rows.ts';
+import type { MailroomRows } from '../../operations/mailroom-rows.ts';
+import type { EventPage, MinuteChoice, OutboxRows, StoredEventRow } from '../../operations/outbox-rows.ts';
+import { inBatches } from '../../operations/row-batches.ts';
+import { eventIdInSortKey, isEventId } from '../event-id.ts';
+import type { InboxHistory } from '../inbox-row.ts';
+import { inboxHistoryKey } from '../keys.ts';
+import { asRow, SCHEMA } from '../row-schema.ts';
+import { type ColumnsOf, INBOX, OUTBOX, STATUS } from './columns.ts';
 import type { Sql } from './sql.ts';
 import { readJsonRows } from './sql-rows.ts';
 

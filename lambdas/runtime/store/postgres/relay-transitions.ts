@@ -1,7 +1,7 @@
-import { asMailroomError, isMailroomError } from '../base/errors.ts';
-import type { Telemetry } from '../observe/telemetry.ts';
-import { failed } from '../outbox/event-attempts.ts';
-import { claimed, released } from '../outbox/outbox-transitions.ts';
+import { asMailroomError, isMailroomError } from '../../base/errors.ts';
+import type { Telemetry } from '../../observe/telemetry.ts';
+import { failed } from '../../outbox/event-attempts.ts';
+import { claimed, released } from '../../outbox/outbox-transitions.ts';
 import {
   beforeNextTry,
   countPublished,
@@ -9,11 +9,11 @@ import {
   RECORD_TRIES,
   UNMARKED,
   UNRECORDED,
-} from '../outbox/publish-records.ts';
-import type { Transitions } from '../relay/publish-events.ts';
-import type { RandomBytes } from '../store/event-id.ts';
-import { type ClaimDeps, type ClaimedEvent, eventClaim } from './postgres-claim.ts';
-import { insertPublished, storable, transitionOf } from './postgres-outbox-writes.ts';
+} from '../../outbox/publish-records.ts';
+import type { Transitions } from '../../relay/publish-events.ts';
+import type { RandomBytes } from '../event-id.ts';
+import { type ClaimDeps, type ClaimedEvent, eventClaim } from './outbox-claim.ts';
+import { insertPublished, storable, transitionOf } from './outbox-writes.ts';
 import { isRetryable, sqlState } from './sql.ts';
 import { type Columns, type RowOf, readRows } from './sql-rows.ts';
 

@@ -1,9 +1,9 @@
-import { isMailroomError } from '../base/errors.ts';
-import type { EventDraft } from '../events/event.ts';
-import type { InboxRules } from '../inbox/inbox.ts';
-import type { CausingEvent } from '../outbox/outbox-entry.ts';
-import type { InboxRow } from '../store/inbox-row.ts';
-import { SCHEMA } from '../store/row-schema.ts';
+import { isMailroomError } from '../../base/errors.ts';
+import type { EventDraft } from '../../events/event.ts';
+import type { InboxRules } from '../../inbox/inbox.ts';
+import type { CausingEvent } from '../../outbox/outbox-entry.ts';
+import type { InboxRow } from '../inbox-row.ts';
+import { SCHEMA } from '../row-schema.ts';
 import { type Database, isRetryable, type Sql, sqlState } from './sql.ts';
 import { type Columns, type RowOf, readRows } from './sql-rows.ts';
 

@@ -1,7 +1,7 @@
-import type { Clock } from '../base/clock.ts';
-import { MailroomError } from '../base/errors.ts';
-import { backoffMs } from '../store/backoff.ts';
-import type { RandomBytes } from '../store/event-id.ts';
+import type { Clock } from '../../base/clock.ts';
+import { MailroomError } from '../../base/errors.ts';
+import { backoffMs } from '../backoff.ts';
+import type { RandomBytes } from '../event-id.ts';
 import { type Sql, sqlState } from './sql.ts';
 import { readOneRow } from './sql-rows.ts';
 

@@ -1,4 +1,4 @@
-import { errorCode } from '../base/errors.ts';
+import { errorCode } from '../../base/errors.ts';
 import {
   type ClaimOptions,
   type ClaimResult,
@@ -10,15 +10,15 @@ import {
   takenOver,
   type Wanted,
   wantedClaim,
-} from '../inbox/claim-transitions.ts';
-import type { Claim, InboxRefusal, Message } from '../inbox/inbox.ts';
-import { admissionOf, refusalBy } from '../inbox/inbox-admission.ts';
-import { abandoned, claimable, readmissible, rejectable } from '../inbox/inbox-conditions.ts';
-import { rejected, rejectedUnclaimed } from '../inbox/inbox-transitions.ts';
-import type { EffectStates } from '../inbox/past-attempts.ts';
-import { mintToken } from '../store/event-id.ts';
-import { isLocked, type PostgresInboxContext, readRow, run, runAlone } from './postgres-inbox-row.ts';
-import { transitionOf, underFence, writeTransition } from './postgres-inbox-writes.ts';
+} from '../../inbox/claim-transitions.ts';
+import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
+import { admissionOf, refusalBy } from '../../inbox/inbox-admission.ts';
+import { abandoned, claimable, readmissible, rejectable } from '../../inbox/inbox-conditions.ts';
+import { rejected, rejectedUnclaimed } from '../../inbox/inbox-transitions.ts';
+import type { EffectStates } from '../../inbox/past-attempts.ts';
+import { mintToken } from '../event-id.ts';
+import { isLocked, type PostgresInboxContext, readRow, run, runAlone } from './inbox-row.ts';
+import { transitionOf, underFence, writeTransition } from './inbox-writes.ts';
 
 const KEY = 'i.consumer = $1::text AND i.event_id = $2::text';
 

@@ -1,9 +1,9 @@
-import type { Claim, InboxRefusal, InboxRules } from '../inbox/inbox.ts';
-import { refusalBy } from '../inbox/inbox-admission.ts';
-import { ours } from '../inbox/inbox-conditions.ts';
-import { hasHappened, type RowsBefore, type RowTransition } from '../inbox/row-transition.ts';
-import type { InboxRow } from '../store/inbox-row.ts';
-import { epochMs, inMs, type PostgresInboxContext, readRow, runAlone } from './postgres-inbox-row.ts';
+import type { Claim, InboxRefusal, InboxRules } from '../../inbox/inbox.ts';
+import { refusalBy } from '../../inbox/inbox-admission.ts';
+import { ours } from '../../inbox/inbox-conditions.ts';
+import { hasHappened, type RowsBefore, type RowTransition } from '../../inbox/row-transition.ts';
+import type { InboxRow } from '../inbox-row.ts';
+import { epochMs, inMs, type PostgresInboxContext, readRow, runAlone } from './inbox-row.ts';
 
 /** A time of the rules' clock, as one of the database's clock. */
 const FROM_NOW = inMs('?::float8');

@@ -1,5 +1,5 @@
-import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
-import { TOO_OLD } from '../inbox/inbox-conditions.ts';
+import { INBOX_RETENTION_MAX_DAYS } from '../../base/consumer-config.ts';
+import { TOO_OLD } from '../../inbox/inbox-conditions.ts';
 
 /** The names in a role's rows of `mailroom.login`: the services whose events a login writes, or the consumers whose inbox it has. */
 const scopes = (role: 'producer' | 'consumer') =>

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../base/clock.ts';
-import { PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
-import { xrayHeaderOf } from '../observe/trace-context.ts';
-import type { EventRow } from '../relay/publish-events.ts';
+import type { Clock } from '../../base/clock.ts';
+import type { RelayConfig } from '../../base/config.ts';
+import { PUT_EVENTS_BYTES_MAX } from '../../bus/event-bus.ts';
+import { xrayHeaderOf } from '../../observe/trace-context.ts';
+import type { EventRow } from '../../relay/publish-events.ts';
 import { claimRange, SETTLED_MS } from './claim-range.ts';
-import type { PostgresRelayConfig } from './postgres-settings.ts';
 import type { Sql } from './sql.ts';
 import { type RowOf, readRows } from './sql-rows.ts';
 import { refuseBlind, seesAll } from './whole-view.ts';
@@ -19,7 +19,11 @@ export interface ClaimedEvent extends EventRow {
 
 /** Dependencies of {@link eventClaim}. */
 export interface ClaimDeps {
-  readonly config: PostgresRelayConfig;
+  /** Those of its relay. */
+  readonly config: Pick<
+    RelayConfig,
+    'claimLeaseMs' | 'maxAttempts' | 'publishedRetentionDays' | 'publishTimeoutMs' | 'sources'
+  >;
   readonly database: Sql;
   readonly clock: Clock;
 }

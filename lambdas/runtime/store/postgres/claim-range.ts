@@ -1,5 +1,5 @@
-import type { Clock } from '../base/clock.ts';
-import { MINUTE_MS } from '../base/units.ts';
+import type { Clock } from '../../base/clock.ts';
+import { MINUTE_MS } from '../../base/units.ts';
 
 /** A transaction commits within this time of its insert, as a rule, milliseconds. Events of slower ones wait for a full reading. */
 export const SETTLED_MS = 1_000;

@@ -1,4 +1,4 @@
-import { MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../../base/errors.ts';
 import type { Sql, SqlRow } from './sql.ts';
 
 interface ColumnValues {

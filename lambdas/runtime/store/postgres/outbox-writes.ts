@@ -1,5 +1,5 @@
-import type { EventTransition } from '../outbox/outbox-transitions.ts';
-import type { OutboxStatus } from '../store/outbox-row.ts';
+import type { EventTransition } from '../../outbox/outbox-transitions.ts';
+import type { OutboxStatus } from '../outbox-row.ts';
 
 /** A time of the relay's clock, as one of the database's clock. */
 const FROM_NOW = "clock_timestamp() + ?::double precision * interval '1 ms'";

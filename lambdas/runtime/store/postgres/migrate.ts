@@ -1,4 +1,4 @@
-import { MailroomError } from '../base/errors.ts';
+import { MailroomError } from '../../base/errors.ts';
 import { FOREIGN_OBJECTS, foreignObjects } from './foreign-objects.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
 import type { Database, Sql } from './sql.ts';
