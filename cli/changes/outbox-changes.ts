@@ -1,4 +1,4 @@
-import { systemClock } from '../../lambdas/runtime/base/clock.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { discardDead, markResent, requeueDead } from '../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import type { OpenPostgres } from '../deployment/postgres-database.ts';
@@ -12,7 +12,7 @@ export interface OutboxChangesDeps extends OperationDeps {
 
 /** The changes of a Mailroom's events, where they are. */
 export function outboxChangesOf(deps: OutboxChangesDeps): OutboxChanges {
-  const { postgres, clock = systemClock } = deps;
+  const { postgres, clock = { sleep } } = deps;
   const dynamo = dynamoOutboxChanges(deps);
   return postgres === undefined
     ? dynamo
