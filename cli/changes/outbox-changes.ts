@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { discardDead, markResent, requeueDead } from '../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import type { OpenPostgres } from '../deployment/postgres-database.ts';
@@ -12,11 +11,14 @@ export interface OutboxChangesDeps extends OperationDeps {
 
 /** The changes of a Mailroom's events, where they are. */
 export function outboxChangesOf(deps: OutboxChangesDeps): OutboxChanges {
-  const { postgres, clock = { sleep } } = deps;
+  const { postgres, clock } = deps;
   const dynamo = dynamoOutboxChanges(deps);
   return postgres === undefined
     ? dynamo
-    : combinedOutboxChanges(postgresOutboxChanges(postgres.database, clock), dynamo);
+    : combinedOutboxChanges(
+        postgresOutboxChanges({ database: postgres.database, sleep: clock?.sleep }),
+        dynamo,
+      );
 }
 
 /**

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
@@ -160,7 +159,7 @@ async function requeued(
   if (wrong !== undefined)
     throw new MailroomError('BAD_EVENT_ID', `"${wrong}" is not an event id; expected a UUIDv7 in lowercase.`);
   const chosen = eventIds.length === 0 ? null : eventIds;
-  const ids = await changeEvents(database, { sleep }, 'requeue', chosen, reason);
+  const ids = await changeEvents({ database }, 'requeue', chosen, reason);
   const others = eventIds.filter((id) => !ids.includes(id));
   const json = { database: place, requeued: ids, notDead: others };
   return reportOf(json, { place, others }, (seen) =>

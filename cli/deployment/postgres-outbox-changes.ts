@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { setTimeout as pause } from 'node:timers/promises';
 import { errorMessage, isMailroomError, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { backoffMs } from '../../lambdas/runtime/store/backoff.ts';
 import { isEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
@@ -25,6 +25,13 @@ const ROUNDED_MS = 1;
 /** A function of the schema that changes events with the rights of its owner. */
 type OperatorFunction = 'requeue' | 'discard' | 'republish' | 'mark_resent';
 
+/** Dependencies of {@link changeEvents}. */
+interface ChangeDeps {
+  readonly database: Sql;
+  /** Waits before another try, milliseconds. @default as long as it says */
+  readonly sleep?: ((ms: number) => Promise<unknown>) | undefined;
+}
+
 /**
  * Has the database change events.
  *
@@ -36,8 +43,7 @@ type OperatorFunction = 'requeue' | 'discard' | 'republish' | 'mark_resent';
  * @throws `COMMIT_UNKNOWN` if the last answer was lost, too
  */
 export async function changeEvents(
-  database: Sql,
-  clock: Pick<Clock, 'sleep'>,
+  { database, sleep = pause }: ChangeDeps,
   name: OperatorFunction,
   eventIds: readonly string[] | null,
   reason: string,
@@ -54,7 +60,7 @@ export async function changeEvents(
       const isLost = hasNoAnswer(error);
       isUnknown ||= isLost;
       if (attempt < TRIES && (isLost || isRetryable(error))) {
-        await clock.sleep(backoffMs(attempt, 100, 2_000, systemRandomBytes));
+        await sleep(backoffMs(attempt, 100, 2_000, systemRandomBytes));
         continue;
       }
       if (!isUnknown) throw error;
@@ -78,10 +84,10 @@ const HAS = `SELECT (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = $1:
   OR EXISTS (SELECT FROM mailroom.dead d WHERE d.event_id = $1::text::uuid))::text AS has`;
 
 /** Changes the events in a database. Its login needs the role `operator`. */
-export function postgresOutboxChanges(database: Sql, clock: Pick<Clock, 'sleep'>): PostgresOutboxChanges {
+export function postgresOutboxChanges(deps: ChangeDeps): PostgresOutboxChanges {
+  const { database } = deps;
   const change = async (name: OperatorFunction, eventId: string, reason: string, sentUntil?: number) =>
-    isEventId(eventId) &&
-    (await changeEvents(database, clock, name, [eventId], reason, sentUntil)).length > 0;
+    isEventId(eventId) && (await changeEvents(deps, name, [eventId], reason, sentUntil)).length > 0;
   const has = async (eventId: string) =>
     isEventId(eventId) && (await readOneRow(database, HAS, [eventId], { has: 'boolean' })).has;
   return {

@@ -1,4 +1,5 @@
-import { queueRedriver, type RedriveProgress } from '../../cli/changes/redrive/redrive-steps.ts';
+import type { RedriveProgress } from '../../cli/changes/redrive/redrive-steps.ts';
+import { queueRedriver } from '../../cli/changes/redrive/redrivers.ts';
 import { dynamoRows } from '../../cli/deployment/dynamo-rows.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';
 import { type JudgedDeadLetter, judgeDeadLetters } from '../../cli/reports/dead-letters/redrive-plan.ts';

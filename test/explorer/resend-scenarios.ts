@@ -1,5 +1,5 @@
 import { discardOne } from '../../cli/changes/discard/discard-one.ts';
-import { queueRedriver } from '../../cli/changes/redrive/redrive-steps.ts';
+import { queueRedriver } from '../../cli/changes/redrive/redrivers.ts';
 import { replacementBy } from '../../cli/changes/resend/resend-plan.ts';
 import {
   type Replacement,

@@ -48,7 +48,7 @@ export const decisionsMutants = mutantsOf([
   ['cli/reports/dead-letters/standing.ts', 'standing settled-unread'],
   ['an event whose replacement was not received is not handled', "if (unsentReplacement(standing) !== undefined) return 'unsent';", ''],
   ['what was settled under the id of its body is not redriven', "if (standing.isSettledUnread) return 'handled';", ''],
-  ['cli/changes/redrive/redrive-steps.ts', 'redrive-steps'],
+  ['cli/changes/redrive/redrivers.ts', 'redrive-steps'],
   ['a redrive keeps a dead letter whose event was replaced meanwhile', 'unsentReplacement(await standingOf(deadLetter)) !== undefined) return;', 'false) return;'],
   ['cli/deployment/postgres-outbox-changes.ts', 'postgres-outbox-changes'],
   ['every try of a change in a database has the same token', 'readRows(database, call, values,', 'readRows(database, call, values.with(2, randomUUID()),'],

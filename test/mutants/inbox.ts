@@ -128,6 +128,6 @@ export const inboxMutants = mutantsOf([
   ['the work of an old event does not lower the latest number', 'seen.last < sequence ?', 'true ?'],
   ['an event that takes the place of another has its number', 'order === undefined || note.replacedBy !== undefined', 'order === undefined'],
   ['force passes over its number', 'message.decide(decision, NOT_FINAL, { raise: place.raise })', 'message.decide(decision, NOT_FINAL)'],
-  ['cli/changes/redrive/redrive-steps.ts', 'passed-over'],
+  ['cli/changes/redrive/redrivers.ts', 'passed-over'],
   ['the dead letter of an ordered message stays until its message has ended', 'if (isOrdered || unsentReplacement', 'if (unsentReplacement'],
 ]);

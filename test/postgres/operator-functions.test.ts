@@ -88,7 +88,7 @@ describe('a lost answer', () => {
     const refusing: Sql = {
       query: async () => Promise.reject(Object.assign(new Error('no'), { code: '42501' })),
     };
-    const refused = changeEvents(refusing, systemClock, 'requeue', [eventId], 'fixed');
+    const refused = changeEvents({ database: refusing }, 'requeue', [eventId], 'fixed');
     await expect(refused).rejects.toMatchObject({ code: '42501' });
   });
 });

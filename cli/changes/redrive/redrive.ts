@@ -18,7 +18,8 @@ import { settleUnreadable } from '../discard/discard-one.ts';
 import { asPlanned, receiveForChange } from '../planned-dead-letters.ts';
 import { sweep } from '../sweep.ts';
 import { planText, type RedrivePlan, redriveJson, redrivenText } from './redrive-report.ts';
-import { type Redriven, redriveInSteps, redriverOf } from './redrive-steps.ts';
+import { type Redriven, redriveInSteps } from './redrive-steps.ts';
+import { redriverOf } from './redrivers.ts';
 
 interface RedriveOptions extends ChangeOptions, DeadLetterChoice {
   readonly source: string;

@@ -24,12 +24,8 @@ import {
   settled,
   unsentReplacement,
 } from '../../reports/dead-letters/standing.ts';
-import {
-  queueRedriver,
-  type Redriven,
-  type RedriveProgress,
-  redriveInSteps,
-} from '../redrive/redrive-steps.ts';
+import { type Redriven, type RedriveProgress, redriveInSteps } from '../redrive/redrive-steps.ts';
+import { queueRedriver } from '../redrive/redrivers.ts';
 import type { ResendPlan } from './resend-plan.ts';
 import { cannot, effectsOf } from './resend-refusals.ts';
 

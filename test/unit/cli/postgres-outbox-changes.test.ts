@@ -22,8 +22,8 @@ function database(...errors: readonly (Error | 'none')[]) {
   return { sql: { query }, tokens };
 }
 
-const requeue = (sql: Parameters<typeof changeEvents>[0]) =>
-  changeEvents(sql, clock, 'requeue', [EVENT_ID], 'fixed');
+const requeue = (sql: Parameters<typeof changeEvents>[0]['database']) =>
+  changeEvents({ database: sql, sleep: clock.sleep }, 'requeue', [EVENT_ID], 'fixed');
 
 describe('a change of an event in PostgreSQL', () => {
   test.each([
@@ -75,7 +75,10 @@ describe('an event of a Mailroom with both stores', () => {
     ] as const) {
       const query = async (text: string) => ({ rows: text.includes('EXISTS') ? [{ has }] : [] });
       const dynamo = table();
-      const changes = combinedOutboxChanges(postgresOutboxChanges({ query }, clock), dynamo);
+      const changes = combinedOutboxChanges(
+        postgresOutboxChanges({ database: { query }, sleep: clock.sleep }),
+        dynamo,
+      );
       expect([
         await changes.requeue(EVENT_ID, NOTE),
         await changes.discard(EVENT_ID, NOTE),

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  queueRedriver,
-  type RedriveProgress,
-  redriveInSteps,
-  redriverOf,
-} from '../../../cli/changes/redrive/redrive-steps.ts';
+import { type RedriveProgress, redriveInSteps } from '../../../cli/changes/redrive/redrive-steps.ts';
+import { queueRedriver, redriverOf } from '../../../cli/changes/redrive/redrivers.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { fingerprint } from '../../../lambdas/runtime/base/fingerprint.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
