@@ -35,6 +35,7 @@ const ROOT = new URL('../../', import.meta.url);
 /** The names before a parenthesis in our files that have SQL, which are functions if PostgreSQL has them. */
 const NAMES = [
   'lambdas/runtime/postgres/',
+  'lambdas/runtime/store/postgres/',
   'cli/deployment/',
   'cli/commands/',
   'cli/reports/checks/',
