@@ -75,7 +75,7 @@ function system({ postgres, functionProps, iamAuthentication = true, subnets }: 
 function auditOf(stack: Stack) {
   const all = Object.values(resources(Template.fromStack(stack), 'AWS::Lambda::Function'));
   const found = all.find(({ Properties }) => Properties.Environment.Variables.MAILROOM_AUDIT_SINCE_MS);
-  if (found === undefined) throw new Error('There is no audit');
+  if (found === undefined) throw new Error('The template has no audit function');
   return found.Properties;
 }
 
@@ -206,7 +206,7 @@ describe('the audit of a PostgreSQL database', () => {
     'leaves nothing unexplained to %o',
     (Checks) => {
       const { audit } = system().mailroom;
-      if (audit === undefined) throw new Error('There is no audit');
+      if (audit === undefined) throw new Error('The Mailroom has no audit');
       const { violations } = new Checks(audit).validateScope(audit);
       expect(violations).toEqual([]);
     },
