@@ -122,6 +122,7 @@ function explainedError(error: unknown, { place, login }: Reached): unknown {
     return new MailroomError(
       'UNREACHABLE',
       `PostgreSQL at ${place} does not respond (${said}). Check the address. A database in a VPC needs a tunnel: ${TUNNEL} Then use its local address.`,
+      { cause: error },
     );
   if (/^28/.test(state ?? ''))
     return new MailroomError(

@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorMessage, isMailroomError, MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import {
+  errorCode,
+  errorMessage,
+  isMailroomError,
+  MailroomError,
+} from '../../lambdas/runtime/base/errors.ts';
 import { backoffMs } from '../../lambdas/runtime/store/backoff.ts';
 import { isEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import type { Note } from '../../lambdas/runtime/store/operation-record.ts';
@@ -18,6 +23,12 @@ export interface PostgresOutboxChanges {
 
 /** The most tries of a change whose answer was lost, or that had to wait for a lock. */
 const TRIES = 5;
+
+/** A server that starts accepts no connection, so it gets no statement: `cannot_connect_now`. */
+const STARTING = '57P03';
+
+/** Errors of Node before there is a connection: nothing was sent. */
+const NOT_CONNECTED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/;
 
 /** Times of the plan are rounded to milliseconds. */
 const ROUNDED_MS = 1;
@@ -76,8 +87,9 @@ export async function changeEvents(
 /** The statement may have been committed: its connection was lost, or closed by the server. */
 function hasNoAnswer(error: unknown): boolean {
   const state = sqlState(error);
-  if (state === undefined) return !isMailroomError(error) || isMailroomError(error, 'UNREACHABLE');
-  return /^(08|57P)/.test(state);
+  if (state !== undefined) return /^(08|57P)/.test(state) && state !== STARTING;
+  if (isMailroomError(error, 'UNREACHABLE')) return !NOT_CONNECTED.test(errorCode(error.cause));
+  return !isMailroomError(error);
 }
 
 const HAS = `SELECT (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = $1::text::uuid)

@@ -53,6 +53,7 @@ export const decisionsMutants = mutantsOf([
   ['cli/deployment/postgres-outbox-changes.ts', 'postgres-outbox-changes'],
   ['every try of a change in a database has the same token', 'readRows(database, call, values,', 'readRows(database, call, values.with(2, randomUUID()),'],
   ['a lost answer stays unknown, whatever a later try says', 'isUnknown ||= isLost;', 'isUnknown = isLost;'],
+  ['a change without a connection was not made', '!NOT_CONNECTED.test(errorCode(error.cause))', 'true'],
   ['a server that stops may have committed', '/^(08|57P)/', '/^08/'],
   ['cli/changes/outbox-changes.ts', 'postgres-outbox-changes'],
   ['an event that a database has is not changed in the table', '(await postgres.discard(...event)) ?? dynamo', '(await postgres.discard(...event)) || dynamo'],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { combinedOutboxChanges, type OutboxChanges } from '../../../cli/changes/outbox-changes.ts';
 import { changeEvents, postgresOutboxChanges } from '../../../cli/deployment/postgres-outbox-changes.ts';
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 
 const EVENT_ID = mintEventId(Date.now(), 1);
@@ -47,8 +48,22 @@ describe('a change of an event in PostgreSQL', () => {
       await expect(requeue(database(...errors).sql)).rejects.toMatchObject({ code: 'COMMIT_UNKNOWN' });
   });
 
+  test('was not made if there was no connection, which is reported at once', async () => {
+    for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']) {
+      const unreachable = new MailroomError('UNREACHABLE', 'no answer', { cause: failure(code) });
+      const { sql, tokens } = database(unreachable);
+      await expect(requeue(sql)).rejects.toBe(unreachable);
+      expect(tokens).toHaveLength(1);
+      await expect(requeue(database(LOST, unreachable).sql)).rejects.toMatchObject({
+        code: 'COMMIT_UNKNOWN',
+      });
+    }
+    const reset = new MailroomError('UNREACHABLE', 'no answer', { cause: failure('ECONNRESET') });
+    expect(await requeue(database(reset).sql)).toEqual([EVENT_ID]);
+  });
+
   test('was not made if every try was rolled back', async () => {
-    for (const code of ['55P03', '42501']) {
+    for (const code of ['55P03', '42501', '57P03']) {
       const refused = Array.from({ length: 5 }, () => failure(code));
       await expect(requeue(database(...refused).sql)).rejects.toMatchObject({ code });
     }
