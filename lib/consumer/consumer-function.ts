@@ -69,7 +69,7 @@ function create(
     environment,
     functionProps,
   });
-  checkHandlers(scope, handler, { ...props, environment });
+  checkHandlers(scope, handler, { ...props, entry, environment });
   if (alias === undefined) return { function: handler };
   const { aliasName, ...options } = alias;
   return { function: handler, alias: handler.addAlias(aliasName, options) };

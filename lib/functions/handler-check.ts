@@ -1,15 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { Annotations, AssetStaging, Stack, Token } from 'aws-cdk-lib';
+import { basename, dirname } from 'node:path';
+import { Annotations, Token } from 'aws-cdk-lib';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import type { IConstruct } from 'constructs';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { refuse } from '../checks/refusal.ts';
+import { bundleOf, noHandlerProblem } from './bundle-check.ts';
 import { type ImportFailure, importRemedy, TOO_LONG } from './import-failure.ts';
 
 /** Properties of a consumer that the check compares with its bundle. */
 interface CheckedConsumer {
+  readonly entry: string;
   readonly events: readonly EventRef[];
   readonly environment?: Readonly<Record<string, string>> | undefined;
   readonly checkHandlers?: boolean | undefined;
@@ -80,7 +81,8 @@ export function checkHandlers(consumer: IConstruct, lambda: IFunction, props: Ch
   const key = `${basename(dirname(bundle))} ${environment}`;
   const answer = answers.get(key) ?? ask(bundle, environment);
   answers.set(key, answer);
-  if ('exports' in answer) refuse(`The consumer ${consumer.node.path}`, [noHandlerText(answer.exports)]);
+  if ('exports' in answer)
+    refuse(`The consumer ${consumer.node.path}`, [noHandlerProblem(props.entry, answer.exports)]);
   else if ('handles' in answer) compare(consumer, props.events, answer.handles);
   else warn(consumer, 'handlersUnknown', unknownText(bundle, answer));
 }
@@ -104,16 +106,6 @@ function compare(consumer: IConstruct, events: readonly EventRef[], handles: rea
     `the entry handles ${idle.join(', ')}, but events does not contain it, so the consumer never receives it. Add it to events; or, if you are ` +
       'removing it in two deployments, acknowledge this warning.',
   );
-}
-
-/** The bundled file; `undefined` if nothing was bundled. */
-function bundleOf(lambda: IFunction): string | undefined {
-  if (!Stack.of(lambda).bundlingRequired) return undefined;
-  const staging = lambda.node.tryFindChild('Code')?.node.tryFindChild('Stage');
-  if (!(staging instanceof AssetStaging)) return undefined;
-  return ['index.mjs', 'index.cjs', 'index.js']
-    .map((name) => join(staging.absoluteStagedPath, name))
-    .find((path) => existsSync(path));
 }
 
 /** @param environment - the consumer's own, as JSON: without what only Lambda sets, the runtime reads no settings */
@@ -154,13 +146,6 @@ function without(events: readonly EventRef[], others: readonly EventRef[]): Even
 
 function named({ source, type }: EventRef): string {
   return `${type} of "${source}"`;
-}
-
-function noHandlerText(exported: readonly string[]): string {
-  return (
-    `its entry does not export handler, which Lambda calls (exported: ${exported.join(', ') || 'nothing'}). Export it by that name: ` +
-    'export const handler = lambdaConsumer([…]).'
-  );
 }
 
 const WRAPPED =

@@ -16,6 +16,7 @@ import type { Construct } from 'constructs';
 import { refuse, unless } from '../checks/refusal.ts';
 import { acknowledge } from './acknowledged-warnings.ts';
 import { BUNDLE_BANNER, sourceMapPaths } from './bundle-banner.ts';
+import { checkBundle } from './bundle-check.ts';
 import { functionPropsProblems, type PassedFunctionProps } from './function-props.ts';
 import { moduleUrl } from './module-url.ts';
 
@@ -109,7 +110,7 @@ export const BUNDLING = {
  * A Lambda function with Mailroom's defaults: Node.js 24 on arm64, one ESM bundle with its own AWS SDK and source maps, JSON logs
  * in its own log group, kept for a month, and a role that may only write that log until you grant more.
  *
- * @throws `BAD_SETTINGS` if the file `entry` does not exist
+ * @throws `BAD_SETTINGS` if the file `entry` does not exist or, whenever it is bundled to ESM, does not export `handler`
  *
  * @example
  * ```ts
@@ -155,6 +156,7 @@ export class ServiceFunction extends NodejsFunction {
       },
     });
     explain(this, role, props);
+    if (props.entry !== undefined) checkBundle(this, props.entry);
   }
 }
 

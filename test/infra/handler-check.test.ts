@@ -71,9 +71,10 @@ test.each([
   ]);
 });
 
-test('an entry that exports no handler fails, because Lambda could not call it', () => {
-  expect(() => warningsOf({ entry: 'renamed.ts' })).toThrow(
-    'its entry does not export handler, which Lambda calls (exported: main). Export it by that name',
+test('an entry in CommonJS that exports no handler fails, because Lambda could not call it', () => {
+  const functionProps = { bundling: { format: OutputFormat.CJS } };
+  expect(() => warningsOf({ entry: 'renamed.ts', functionProps })).toThrow(
+    'entry is "test/infra/handler-check/renamed.ts", which does not export handler, which Lambda calls (exported: main). Export it by that name',
   );
 });
 
