@@ -20,10 +20,16 @@ function commandFolder() {
 
 const folder = commandFolder();
 if (folder === undefined) {
-  console.error(
-    `The mailroom command is the package ${NAME}, which is not installed. Run: npm install --save-dev ${NAME}`,
-  );
-  process.exitCode = 2;
+  const { installCommand } = require('../dist/cjs/packages/install-command.js');
+  const message = `The mailroom command is the package ${NAME}, which is not installed. Run: ${installCommand([NAME], { dev: true })}`;
+  const args = process.argv.slice(2);
+  // Both packages have one version.
+  if (args.includes('--version') || args.includes('-V')) console.log(require('../package.json').version);
+  else if (args.includes('--help') || args.includes('-h')) console.log(message);
+  else {
+    console.error(message);
+    process.exitCode = 2;
+  }
 } else {
   import(pathToFileURL(join(folder, 'bin', 'mailroom.js')).href);
 }

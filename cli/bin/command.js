@@ -10,5 +10,8 @@ if (existsSync(source)) {
   register();
   await import(source.href);
 } else {
-  await import('../dist/cli/main.js');
+  await import('../dist/cli/main.js').catch(async (error) => {
+    const { withoutPackages } = await import('./missing-packages.js');
+    withoutPackages(error, process.argv.slice(2));
+  });
 }

@@ -1,4 +1,4 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -69,7 +69,9 @@ describe('the tarball', () => {
       'README.md',
       'bin/command.js',
       'bin/mailroom.js',
+      'bin/missing-packages.js',
       'bin/node-version.js',
+      'dist/help.json',
       'dist/localstack/compose.yml',
       'dist/localstack/engine.py',
       'dist/localstack/requirements.txt',
@@ -318,9 +320,15 @@ describe('an app that only produces', () => {
     expect(Object.keys(packed.command.manifest.bin)).toEqual(Object.keys(bin));
     for (const file of Object.values(bin))
       await expect(
-        step(app, process.execPath, [`node_modules/cdk-mailroom/${file}`, '--version']),
+        step(app, process.execPath, [`node_modules/cdk-mailroom/${file}`, 'status']),
       ).rejects.toThrow(
         'failed:\nThe mailroom command is the package @cdk-mailroom/cli, which is not installed. Run: npm install --save-dev @cdk-mailroom/cli',
+      );
+    for (const option of ['--version', '--help'])
+      expect(
+        await step(app, process.execPath, [`node_modules/cdk-mailroom/${bin.mailroom}`, option]),
+      ).toMatch(
+        option === '--version' ? tarball.manifest.version : 'npm install --save-dev @cdk-mailroom/cli',
       );
     const both = await makeBareApp(packed.library, [], packed.command);
     try {
@@ -344,6 +352,45 @@ describe('an app that only produces', () => {
       await compileProducer(app, { type, module, resolution });
     },
   );
+});
+
+describe('the command without the SDK and other packages', () => {
+  let app = '';
+
+  beforeAll(async () => {
+    app = await makeBareApp(packed.library, [], packed.command);
+    const folder = join(app, 'node_modules');
+    for (const name of ['@aws-sdk', 'pg', 'commander']) await rm(join(folder, name), { recursive: true });
+  });
+
+  afterAll(async () => {
+    await rm(app, { recursive: true, force: true });
+  });
+
+  const run = async (...args: readonly string[]) =>
+    await step(app, process.execPath, ['node_modules/cdk-mailroom/bin/mailroom.cjs', ...args]);
+
+  test('prints its version', async () => {
+    expect(await run('--version')).toBe(`${packed.command.manifest.version}\n`);
+  });
+
+  test('prints the help of every command', async () => {
+    const help = JSON.parse(
+      await readFile(join(packed.command.unpacked, 'dist', 'help.json'), 'utf8'),
+    ) as Record<string, string>;
+    expect(Object.keys(help)).toEqual(expect.arrayContaining(['', 'why', 'dlq redrive', 'local stop']));
+    for (const [words, text] of Object.entries(help)) {
+      expect(text).toMatch(`Usage: npx cdk-mailroom ${words}`.trim());
+      expect(await run(...words.split(' ').filter(Boolean), '--stage', 'dev', '--help')).toBe(text);
+    }
+  });
+
+  test('names the missing packages, with the package manager of the app', async () => {
+    await writeFile(join(app, 'pnpm-lock.yaml'), '');
+    await expect(run('status')).rejects.toThrow(
+      /@cdk-mailroom\/cli needs packages that are not installed: @aws-sdk\/client-cloudwatch, .* Run: pnpm add --save-dev @aws-sdk\/client-cloudwatch .*commander/,
+    );
+  });
 });
 
 // Run on a local AWS, bundled, and as CommonJS: the nightly tests.

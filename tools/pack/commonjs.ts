@@ -35,13 +35,17 @@ const lazilyLoaded = new Set<string>();
 const lazyPackageOf = (path: string) =>
   LAZY_PACKAGES.find((name) => path === name || path.startsWith(`${name}/`));
 
+/** The command that installs a missing package, for these modules and the command's own file. */
+const INSTALL_COMMAND = substituteOf('install-command');
+
 const lazyModule = (path: string) => `module.exports = new Proxy({}, {
   get(_, member) {
     try {
       return require('${path}')[member];
     } catch (cause) {
       if (cause?.code !== 'MODULE_NOT_FOUND' || !cause.message.includes("'${path}'")) throw cause;
-      throw new Error('cdk-mailroom uses ${lazyPackageOf(path)} here, which is not installed. Run: npm install ${lazyPackageOf(path)}', { cause });
+      const { installCommand } = require('${specifier(join(CJS, substituteOf(path)), join(CJS, INSTALL_COMMAND))}');
+      throw new Error('cdk-mailroom uses ${lazyPackageOf(path)} here, which is not installed. Run: ' + installCommand(['${lazyPackageOf(path)}']), { cause });
     }
   },
 });
@@ -126,6 +130,11 @@ await failOnWarnings({
 });
 for (const name of ES_MODULE_PACKAGES) await copyPackage(name);
 for (const path of lazilyLoaded) await writeLazyModule(path);
+await build({
+  ...OPTIONS,
+  entryPoints: [join(ROOT, 'cli', 'terminal', 'install-command.ts')],
+  outfile: join(CJS, INSTALL_COMMAND),
+});
 await copyDeclarations(TYPES, CJS, ENTRIES, LAZY_PACKAGES);
 await rm(TYPES, { recursive: true });
 await writeFile(join(CJS, 'package.json'), '{ "type": "commonjs" }\n');

@@ -6,6 +6,7 @@ import { compileFunction } from 'node:vm';
 import { errorMessage, isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { isObject, jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import type { AnyEventDefinition } from '../../../lambdas/runtime/events/event.ts';
+import { installCommand } from '../../terminal/install-command.ts';
 
 /** The event definitions that a module exports. */
 export interface Catalog {
@@ -77,7 +78,7 @@ async function transpiled(path: string): Promise<Readonly<Record<string, unknown
   const { build } = await import('esbuild').catch(() => {
     throw new MailroomError(
       'BAD_CATALOG',
-      `The catalog ${basename(path)} is TypeScript, which needs esbuild, and esbuild is not installed. Run \`npm install --save-dev esbuild\`, or compile the module and name the .js file.`,
+      `The catalog ${basename(path)} is TypeScript, which needs esbuild, and esbuild is not installed. Run \`${installCommand(['esbuild'], { dev: true })}\`, or compile the module and name the .js file.`,
     );
   });
   const { outputFiles } = await build({
