@@ -124,7 +124,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     ...upTo('store/postgres'),
   ],
   localstack: upTo('base'),
-  tools: ['lib/functions', ...upTo('base')],
+  tools: ['cli', 'cli/terminal', 'lib/functions', ...upTo('base')],
   'docs/.vitepress': ['tools'],
   'docs/examples': [],
   bin: ['lib/example', ...CDK],
