@@ -128,6 +128,8 @@ export async function runChecks(
     done(made);
     return result;
   });
+  const problems = found.flatMap(({ problems }) => problems);
+  const isSweepBroken = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
   const notChecked = new Map<string, { needs: readonly string[]; parts: string[] }>();
   const skipped = new Set<string>();
   for (const { part, refusal } of found) {
@@ -139,16 +141,11 @@ export async function runChecks(
     } else skipped.add(`${part}: this endpoint does not support ${needs.join(' or ')}`);
   }
   return {
-    problems: withoutConsequences(found.flatMap(({ problems }) => problems)),
+    // A sweep that cannot run is not reported as silent, too.
+    problems: problems.filter(({ problem }) => problem !== 'sweep-silent' || !isSweepBroken),
     notChecked: [...notChecked.values()],
     skipped: [...skipped],
   };
-}
-
-/** A sweep that cannot run is not reported as silent, too. */
-function withoutConsequences(problems: readonly PartProblem[]): PartProblem[] {
-  const isExplained = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
-  return problems.filter(({ problem }) => problem !== 'sweep-silent' || !isExplained);
 }
 
 async function resultOf({ part, level, find, stack }: PartCheck) {

@@ -11,7 +11,8 @@ import {
   readWith,
   runChecks,
 } from './check.ts';
-import { busFaultChecks, consumerChecks, unlistedChecks } from './consumer-checks.ts';
+import { consumerChecks } from './consumer-checks.ts';
+import { busFaultChecks, unlistedChecks } from './entry-checks.ts';
 import { postgresChecks } from './postgres-checks.ts';
 import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';

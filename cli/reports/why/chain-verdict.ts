@@ -13,7 +13,7 @@ import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { fixLine } from '../findings/findings.ts';
 import {
   asClause,
-  contextAt,
+  type ContextAt,
   inTime,
   isActionRequired,
   nameOf,
@@ -34,19 +34,22 @@ import {
 } from './order-verdict.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
 import { sourceVerdict, unprovenAt } from './source-verdict.ts';
-import { bornAt, type Trace, type TracedEvent, type TracedMessage, type UnfoundNumbers } from './trace.ts';
+import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
+import { unfoundNumbers } from './unfound-numbers.ts';
 import { claimStopped, publishStopped } from './wiring-check.ts';
 
 /** The verdict on a chain of events: the worst of all events and messages. */
-export function verdictOf({ events, unread = [], unfound = [] }: Trace, context: WhyContext): WhyVerdict {
+export function verdictOf(trace: Trace, contextAt: ContextAt): WhyVerdict {
+  const own = contextAt(undefined);
+  const { events, unread = [] } = trace;
   const all = events.flatMap((event) => {
     const { eventId } = event;
-    const home = contextAt(context, event.elsewhere);
+    const home = contextAt(event.elsewhere);
     const outbox = outboxText(event, home);
     const messages = [
-      ...event.messages.flatMap((message) => ofMessage(event, message, context) ?? []),
+      ...event.messages.flatMap((message) => ofMessage(event, message, contextAt) ?? []),
       ...(event.atSources ?? []).flatMap(
-        (message) => sourceVerdict(eventId, nameOf(event), message, context) ?? [],
+        (message) => sourceVerdict(eventId, nameOf(event), message, own) ?? [],
       ),
     ];
     return outbox === undefined
@@ -61,18 +64,18 @@ export function verdictOf({ events, unread = [], unfound = [] }: Trace, context:
     worst.state === 'processed' ||
     (worst.state === 'cancelled' && sent.length > 0)
   ) {
-    const unlisted = context.wiring?.problems.find(({ problem }) => problem === 'no-entry');
+    const unlisted = own.wiring?.problems.find(({ problem }) => problem === 'no-entry');
     const left = [
       ...(unlisted === undefined ? [] : [`${unlisted.part}: ${unlisted.text}`]),
       ...unread,
       ...events.flatMap(({ atSources = [] }) => atSources.flatMap(unprovenAt)),
-      ...unfound.map(unfoundText),
+      ...unfoundNumbers(trace),
     ];
     const cancelled = events.length - sent.length;
     const processed = allProcessed(sent, first?.eventId ?? '', cancelled, left.length === 0);
     if (left.length === 0) return processed;
     const text = `${processed.text} That leaves out ${clipped(left.join('; '))}.`;
-    const next = unlisted === undefined ? null : fixLine(unlisted.fix, context);
+    const next = unlisted === undefined ? null : fixLine(unlisted.fix, own);
     return { ...processed, state: 'unproven', text, next };
   }
   if (worst.state === 'scheduled')
@@ -81,15 +84,6 @@ export function verdictOf({ events, unread = [], unfound = [] }: Trace, context:
   if (also === 0) return worst;
   const text = `${worst.text} ${also} more in this chain ${also === 1 ? 'requires' : 'require'} action: --story shows all.`;
   return { ...worst, text };
-}
-
-/** The earlier events of an aggregate that a search did not find, and where they may be. */
-function unfoundText({ aggregateType, aggregateId, first, last }: UnfoundNumbers): string {
-  const numbers = first === last ? `number ${first}` : `numbers ${first} to ${last}`;
-  return (
-    `${numbers} of ${aggregateType} ${aggregateId}, which ${first === last ? 'was' : 'were'} not found: committed before the range (--since), expired, or in a ` +
-    'shard that the sweep does not read, which `audit` looks for'
-  );
 }
 
 /** @param isWhole - every consumer was read */
@@ -242,17 +236,17 @@ function unsweptVerdict(
 const SINCE = { committed: 'its commit', requeued: 'its requeue', due: 'it was due' } as const;
 
 /** The verdict on one consumer's message; `undefined` if its event is not published. */
-function ofMessage(event: TracedEvent, message: TracedMessage, whole: WhyContext): WhyVerdict | undefined {
+function ofMessage(event: TracedEvent, message: TracedMessage, contextAt: ContextAt): WhyVerdict | undefined {
   const { row, consumer } = message;
-  const context = contextAt(whole, consumer.elsewhere?.table);
-  const home = contextAt(whole, event.elsewhere);
+  const context = contextAt(consumer.elsewhere?.table);
+  const home = contextAt(event.elsewhere);
   const subject = { eventId: event.eventId, consumer: consumer.name };
   const name = nameOf(event);
   if (isUnreadable(row))
     return { ...subject, ...unreadableRow(`${consumer.name} has a row of ${name} that`, row, context) };
-  const found = messageCase(event, message, context.now);
-  if (found === undefined) return undefined;
   const state = inboxState(row, context.now);
+  const found = messageCase(event, message, state, context.now);
+  if (found === undefined) return undefined;
   const heldUntil = state.is === 'leased' ? state.until : 0;
   const facts = { ...message, event, name, row, heldUntil, context, home };
   const { state: named, text, next } = WORDS[found];
@@ -284,7 +278,7 @@ function skippedByRedrive(
     const text =
       `The deployed code of ${consumer.name} still refuses it (${refusal}), so a redrive would leave it. Deploy code that reads it, ` +
       'then redrive it. If it is not needed, discard it:';
-    return { text, next: shell`dlq discard ${deadLetter.source} ${deadLetter.id}` };
+    return { text, next: discardLine(deadLetter) };
   }
   if (verdict === 'superseded') {
     const text = `${message ?? ''} A redrive would leave it. ${SUPERSEDED_TODO}`.trimStart();

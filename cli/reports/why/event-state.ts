@@ -4,7 +4,7 @@ import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
-import type { AggregateOrder, OrderedAggregate } from '../order/order-of-aggregate.ts';
+import type { MessageOrders } from './message-orders.ts';
 import type { RedriveCheck } from './redrive-check.ts';
 import type { TracedEvent } from './trace.ts';
 
@@ -56,19 +56,6 @@ export function isActionRequired({ state }: Pick<WhyVerdict, 'state'>): boolean 
   return STATES.indexOf(state) <= STATES.indexOf('late');
 }
 
-/** A message that its strict consumer has not applied, in the order of its aggregate. */
-interface MessageOrder {
-  readonly aggregate: OrderedAggregate;
-  readonly sequence: number;
-  /** The number that was applied last. */
-  readonly last: number;
-  /** The state of its aggregate, if it waits for another event or others wait for it. */
-  readonly order?: AggregateOrder | undefined;
-}
-
-/** The orders of messages, by consumer and event id. */
-export type MessageOrders = ReadonlyMap<string, MessageOrder>;
-
 /** Dependencies of a verdict besides the rows. */
 export interface WhyContext {
   readonly now: number;
@@ -86,16 +73,12 @@ export interface WhyContext {
   readonly redrive?: RedriveCheck | undefined;
   /** The wiring of the parts for which the events wait; absent if it was not checked. */
   readonly wiring?: Checked | undefined;
-  /** The contexts of the other Mailrooms on the bus, by their tables. @default none */
-  readonly elsewhere?: ReadonlyMap<string, WhyContext> | undefined;
   /** The orders of the messages that strict consumers have not applied. @default they were not read */
   readonly orders?: MessageOrders | undefined;
 }
 
-/** The context of an event or a consumer. @param table - of its Mailroom; absent for the selected one */
-export function contextAt(context: WhyContext, table: string | undefined): WhyContext {
-  return (table === undefined ? undefined : context.elsewhere?.get(table)) ?? context;
-}
+/** Returns the context of an event or a consumer. @param table - of its Mailroom; absent for the selected one */
+export type ContextAt = (table: string | undefined) => WhyContext;
 
 /**
  * The verdict on an unreadable row: its event's state is unknown, and the command shows the row.

@@ -4,7 +4,6 @@ import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/oper
 import { externalEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId, externalIdsOf } from '../../../lambdas/runtime/store/external-id.ts';
-import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { type PrefixDeps, wholeEventId } from '../../deployment/event-prefix.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
@@ -12,7 +11,7 @@ import { many } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
 import { isOf, searchEvents, withCauses } from '../events/search-events.ts';
-import type { Trace, UnfoundNumbers } from './trace.ts';
+import type { Trace } from './trace.ts';
 import { PEEK, readTrace } from './trace-reader.ts';
 
 /** Dependencies of {@link findTrace}. */
@@ -21,21 +20,46 @@ export type FindDeps = Pick<
   'directory' | 'table' | 'stored' | 'queues' | 'terminal' | 'commandLine' | 'neighbors' | 'broken' | 'claims'
 >;
 
+/** Events that a text may select. */
+interface Selection {
+  readonly eventIds: readonly string[];
+  /** The search that found them. @default they were not searched for */
+  readonly searched?: Trace['searched'];
+  /** The message of the error if no row of them is stored. @default the next selection is tried */
+  readonly unstored?: string;
+}
+
 /**
  * Finds the events that an id selects, and the events that they caused.
  *
- * @throws `NO_SUCH_EVENT`
+ * @throws `NO_SUCH_EVENT`; for a dead letter that belongs to no known event, naming the command that shows it
  */
 export async function findTrace(deployment: FindDeps, given: string, window: TimeWindow): Promise<Trace> {
-  const { terminal, neighbors = [] } = deployment;
-  const rooms = [deployment, ...neighbors];
-  const id = await wholeIdIn(rooms, given);
-  if (id !== undefined) {
-    const trace = await readTrace(deployment, [id]);
-    if (trace.events.length > 0) return trace;
+  const rooms = [deployment, ...(deployment.neighbors ?? [])];
+  for await (const { eventIds, searched, unstored } of selectionsOf(deployment, rooms, given, window)) {
+    const trace = await readTrace(deployment, eventIds);
+    if (trace.events.length > 0) return { ...trace, searched };
+    if (unstored !== undefined) throw new MailroomError('NO_SUCH_EVENT', unstored);
   }
-  const external = await readTrace(deployment, externalIds(rooms, given));
-  if (external.events.length > 0) return external;
+  const stacks = rooms.map(({ directory }) => directory.mailroom.stack).join(' or ');
+  throw new MailroomError(
+    'NO_SUCH_EVENT',
+    `No event of ${stacks} ${window.text} matches "${given}", and no dead letter has that id. ` +
+      'Search further back, and further ahead for scheduled events, with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
+  );
+}
+
+/** The events that a text may select: the cheapest to find first. */
+async function* selectionsOf(
+  { terminal, queues }: FindDeps,
+  rooms: readonly Omit<FindDeps, 'neighbors'>[],
+  given: string,
+  window: TimeWindow,
+): AsyncGenerator<Selection> {
+  const external = externalIds(rooms, given);
+  const id = await wholeIdIn(rooms, given);
+  if (id !== undefined) yield { eventIds: [id] };
+  if (external.length > 0) yield { eventIds: external };
   const onProgress = (read: number, of: number, events: number) =>
     terminal.progress(`Searching: ${read} of ${of} minutes, ${many(events, 'event')} found`);
   const found: string[] = [];
@@ -44,19 +68,8 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
       ...(await searchEvents({ ...room, signal: terminal.signal, onProgress }, id ?? given, window)),
     );
   const eventIds = await withCauses(rooms, found, id ?? given);
-  const trace = await readTrace(deployment, eventIds);
-  if (trace.events.length > 0)
-    return { ...trace, searchedTo: window.until, unfound: unfoundNumbers(trace, given) };
-  for (const room of rooms) {
-    const ofDeadLetter = await traceOfDeadLetter(deployment, room, given);
-    if (ofDeadLetter !== undefined) return ofDeadLetter;
-  }
-  const stacks = rooms.map(({ directory }) => directory.mailroom.stack).join(' or ');
-  throw new MailroomError(
-    'NO_SUCH_EVENT',
-    `No event of ${stacks} ${window.text} matches "${given}", and no dead letter has that id. ` +
-      'Search further back, and further ahead for scheduled events, with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
-  );
+  yield { eventIds, searched: { given, until: window.until } };
+  for (const room of rooms) yield* ofDeadLetter(queues, room, given);
 }
 
 /** The event ids that a publisher's own id may stand for: those of each subscription to an external event. */
@@ -78,49 +91,21 @@ async function wholeIdIn(rooms: readonly PrefixDeps[], given: string): Promise<s
   return undefined;
 }
 
-/**
- * Returns the numbers of an aggregate's events, from 1 up to the highest one that was found, that were not found: they are older than
- * the search, have expired, or are in a shard that was not read.
- */
-function unfoundNumbers({ events }: Pick<Trace, 'events'>, aggregateId: string): UnfoundNumbers[] {
-  const found = new Map<string, UnfoundNumbers & { readonly numbers: Set<number> }>();
-  for (const { row, envelope } of events) {
-    const { source } = readable(row) ?? {};
-    const { aggregateType, sequence } = envelope ?? {};
-    if (envelope?.aggregateId !== aggregateId || aggregateType === undefined || sequence === undefined)
-      continue;
-    const key = JSON.stringify([source, aggregateType]);
-    const known = found.get(key) ?? { aggregateType, aggregateId, first: 0, last: 0, numbers: new Set() };
-    known.numbers.add(sequence);
-    found.set(key, known);
-  }
-  return [...found.values()].flatMap(({ numbers, ...of }) => {
-    const last = Math.max(...numbers);
-    let first = 1;
-    while (numbers.has(first)) first += 1;
-    let end = first;
-    while (end < last && !numbers.has(end + 1)) end += 1;
-    return first > last ? [] : [{ ...of, first, last: end }];
-  });
-}
-
 /** The form of SQS's message ids. */
 const MESSAGE_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Finds a dead letter by SQS's message id, or by the aggregate or correlation id of its event, whose outbox row may have expired.
  * Texts of another form than a message id are not searched for.
- *
- * @throws `NO_SUCH_EVENT` if the dead letter belongs to no known event, naming the command that shows it
  */
-async function traceOfDeadLetter(
-  deployment: FindDeps,
+async function* ofDeadLetter(
+  queues: FindDeps['queues'],
   { directory, commandLine }: Pick<FindDeps, 'directory' | 'commandLine'>,
   given: string,
-): Promise<Trace | undefined> {
-  if (!MESSAGE_ID.test(given)) return undefined;
+): AsyncGenerator<Selection> {
+  if (!MESSAGE_ID.test(given)) return;
   const found = await eachOf(deadLetterQueues(directory), async (source) => {
-    const { deadLetters } = await peekDeadLetters(deployment.queues, source, PEEK);
+    const { deadLetters } = await peekDeadLetters(queues, source, PEEK);
     return deadLetters.flatMap(({ eventId, received: { messageId, body } }) => {
       const isNamed =
         messageId.toLowerCase() === given.toLowerCase() || isOf(jsonObject(body)?.detail, given);
@@ -128,14 +113,13 @@ async function traceOfDeadLetter(
     });
   });
   const [named] = found.flat();
-  if (named === undefined) return undefined;
+  if (named === undefined) return;
   const { source, eventId, messageId } = named;
   // A message without a readable event id has an inbox row under the id of its body.
-  const trace = await readTrace(deployment, [eventId]);
-  if (trace.events.length > 0) return trace;
-  throw new MailroomError(
-    'NO_SUCH_EVENT',
-    `${messageId} is a dead letter in ${source}, and no row of its event is stored. Look at it: ` +
+  yield {
+    eventIds: [eventId],
+    unstored:
+      `${messageId} is a dead letter in ${source}, and no row of its event is stored. Look at it: ` +
       `\`${commandLine(shell`dlq show ${source} ${messageId}`)}\`.`,
-  );
+  };
 }

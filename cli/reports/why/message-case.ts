@@ -1,7 +1,7 @@
 import { BEHIND_MS, DELIVERY_GRACE_MS, STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
-import { inboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
+import { type InboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { RejectedRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { COUNTS_LAG_MS } from '../status/consumer-warnings.ts';
@@ -46,9 +46,9 @@ export type MessageCase =
 export function messageCase(
   event: TracedEvent,
   message: TracedMessage,
+  state: InboxState,
   now: number,
 ): MessageCase | undefined {
-  const state = inboxState(message.row, now);
   switch (state.is) {
     case 'absent':
       return readable(event.row)?.status === 'PUBLISHED' || event.resent !== undefined
@@ -82,7 +82,7 @@ function rejectedCase(
 function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number): MessageCase {
   const { consumer, deadLetter, isRowDeleted } = message;
   if (isRowDeleted) return 'row-deleted';
-  if (deadLetter !== undefined) return deadLetter.kind === 'rule' ? 'undelivered' : 'dead-lettered';
+  if (deadLetter !== undefined) return deadLetter.source.kind === 'rule' ? 'undelivered' : 'dead-lettered';
   const publishedAt = publishedAtOf(event);
   const isEmpty = isQueueEmpty(message);
   // Its consumer was named, so no declaration decides; and the audit does not cover it.

@@ -246,11 +246,11 @@ function queueText({ queue }: MessageFacts): string {
 }
 
 function expiryText({ deadLetter, context }: MessageFacts): string {
-  return `Its dead letter is in ${deadLetter?.source} and is permanently deleted ${inTime(deadLetter?.expiresAt ?? 0, context.now)}.`;
+  return `Its dead letter is in ${deadLetter?.source.name} and is permanently deleted ${inTime(deadLetter?.expiresAt ?? 0, context.now)}.`;
 }
 
 function redriveCommand({ deadLetter }: MessageFacts): ShellText {
-  return shell`dlq redrive ${deadLetter?.source ?? ''} ${deadLetter?.id ?? ''}`;
+  return shell`dlq redrive ${deadLetter?.source.name ?? ''} ${deadLetter?.id ?? ''}`;
 }
 
 /** Names the effects that have happened, or may have, while the work of the message is not done. */

@@ -1,56 +1,9 @@
-import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
-import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { eachOf } from '../../deployment/rows-reader.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { aggregateName, blockOf, waitingText } from '../order/order-block.ts';
-import type { AggregateOrder, OrderReader } from '../order/order-of-aggregate.ts';
-import { isStrict, placed, placeOfMessage, placeOfRow } from '../order/place-of-message.ts';
-import type { MessageOrders, StateText, WhyContext, WhyVerdict } from './event-state.ts';
-import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
-
-/** The key of a message in {@link MessageOrders}. */
-function orderKey(event: Pick<TracedEvent, 'eventId'>, { name }: Pick<TracedMessage['consumer'], 'name'>) {
-  return `${name} ${event.eventId}`;
-}
-
-/** Reads the orders of the messages of a trace that strict consumers have not applied. */
-export async function readMessageOrders(
-  reader: OrderReader,
-  { events }: Trace,
-  now: number,
-): Promise<MessageOrders> {
-  const found = await eachOf(
-    events.flatMap((event) => event.messages.map((message) => ({ event, message }))),
-    async ({ event, message }) => {
-      const { consumer, row, deadLetter } = message;
-      const outbox = readable(event.row);
-      const found = placeOfMessage(consumer, {
-        eventId: event.eventId,
-        row,
-        body: deadLetter?.received.body,
-      });
-      const place = placed(found) ?? placeOfRow(consumer, outbox);
-      const { is } = inboxState(row, now);
-      if (place?.mode !== 'strict' || !isStrict(consumer) || is === 'processed' || is === 'discarded')
-        return [];
-      const { key, sequence } = place;
-      const aggregate = sequenceOf(key);
-      const { last } = await reader.last(key);
-      const isLost =
-        is === 'rejected' ||
-        deadLetter !== undefined ||
-        outbox?.status === 'DEAD' ||
-        outbox?.status === 'DISCARDED';
-      const isSearched = sequence > last + 1 || (sequence === last + 1 && isLost);
-      const order = isSearched
-        ? await reader.read(consumer, aggregate, { around: bornAt(event) })
-        : undefined;
-      return [[orderKey(event, consumer), { aggregate, sequence, last, order }] as const];
-    },
-  );
-  return new Map(found.flat());
-}
+import type { AggregateOrder } from '../order/order-of-aggregate.ts';
+import type { StateText, WhyContext, WhyVerdict } from './event-state.ts';
+import type { TracedEvent, TracedMessage } from './trace.ts';
 
 /** A message to judge. */
 interface PlacedMessage {
@@ -67,7 +20,7 @@ export function orderedVerdict(
   { event, message, context: { orders, redrive, commandLine }, place }: PlacedMessage,
 ): WhyVerdict {
   const { consumer, row, deadLetter } = message;
-  const found = orders?.get(orderKey(event, consumer));
+  const found = orders?.(event.eventId, consumer.name);
   if (found === undefined) return verdict;
   const { sequence, last, order } = found;
   const aggregate = aggregateName(found.aggregate);
@@ -100,7 +53,7 @@ export const SUPERSEDED_TODO =
 
 /** The command that plans the discard of a dead letter. */
 export function discardLine({ source, id }: NonNullable<TracedMessage['deadLetter']>): ShellText {
-  return shell`dlq discard ${source} ${id}`;
+  return shell`dlq discard ${source.name} ${id}`;
 }
 
 /** Adds the events that wait for it to the verdict on an event that is DEAD, or was discarded, and is next at a strict consumer. */
@@ -110,7 +63,7 @@ export function blockingVerdict(
   { orders, commandLine }: WhyContext,
 ): StateText {
   const blocked = event.messages.flatMap(({ consumer: { name } }) => {
-    const { order, sequence } = orders?.get(orderKey(event, { name })) ?? {};
+    const { order, sequence } = orders?.(event.eventId, name) ?? {};
     return order !== undefined && order.missing === sequence ? [{ name, order }] : [];
   });
   const [first] = blocked;

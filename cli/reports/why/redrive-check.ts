@@ -1,15 +1,8 @@
-import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
-import { deadLetterSource } from '../dead-letters/dead-letters.ts';
 import { type JudgeDeps, type JudgedDeadLetter, judgeDeadLetters } from '../dead-letters/redrive-plan.ts';
 import type { Trace } from './trace.ts';
 
 /** The verdict of a redrive on a dead letter, by the consumer's deployed code. */
 export type RedriveCheck = Pick<JudgedDeadLetter, 'id' | 'verdict' | 'code' | 'message'>;
-
-/** Dependencies of {@link checkRedrive}. */
-export interface RedriveCheckDeps extends JudgeDeps {
-  readonly directory: Directory;
-}
 
 /**
  * Returns what a redrive would do to the dead letter of a verdict, so that `why` never suggests one that its own plan refuses.
@@ -18,7 +11,7 @@ export interface RedriveCheckDeps extends JudgeDeps {
  * redrive then reports why
  */
 export async function checkRedrive(
-  { directory, ...deps }: RedriveCheckDeps,
+  deps: JudgeDeps,
   { events }: Trace,
   { eventId, consumer: name }: { readonly eventId: string; readonly consumer?: string | undefined },
 ): Promise<RedriveCheck | undefined> {
@@ -29,8 +22,7 @@ export async function checkRedrive(
   const { deadLetter, row } = message;
   const unknown = { type: undefined, fingerprint: undefined, lastError: undefined };
   try {
-    const source = deadLetterSource(directory, deadLetter.source);
-    const [judged] = await judgeDeadLetters(deps, source, [{ ...deadLetter, ...unknown, row }]);
+    const [judged] = await judgeDeadLetters(deps, deadLetter.source, [{ ...deadLetter, ...unknown, row }]);
     return judged;
   } catch {
     return undefined;

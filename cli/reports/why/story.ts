@@ -168,7 +168,7 @@ function messageStory(message: ToldMessage): OwnLine[] {
     );
   if (deadLetter !== undefined) {
     const { source, sentAt, expiresAt } = deadLetter;
-    const text = `dead letter in ${source}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
+    const text = `dead letter in ${source.name}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
     lines.push(tell('dead-letter', null, text));
   }
   return lines;

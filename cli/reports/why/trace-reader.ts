@@ -190,8 +190,7 @@ async function deadLettersOf(
 ): Promise<{ readonly deadLetters: readonly FoundDeadLetter[]; readonly more: boolean }> {
   const seen = await peekDeadLetters(queues, source, PEEK);
   const deadLetters = seen.deadLetters.map(({ received, eventId, expiresAt, cause }) => ({
-    source: source.name,
-    kind: source.kind,
+    source,
     id: received.messageId,
     eventId,
     sentAt: received.sentAt,

@@ -1,8 +1,10 @@
+import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { openEffects } from '../../deployment/effects.ts';
 import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
@@ -33,6 +35,23 @@ export function eventReports({ events }: Trace, payload: boolean) {
       ...(payload ? { data: envelope?.data ?? null } : {}),
     };
   });
+}
+
+/** The effects of a trace's messages whose work is not done, as in the JSON document; `effectsInDoubt` are those that may have happened without a result. */
+export function effectReports({ events }: Trace, now: number) {
+  const effects = events.flatMap(({ eventId, messages }) =>
+    messages.flatMap(({ consumer, row }) =>
+      openEffects(eventId, atHome(consumer).name, row, now).map((effect) => ({
+        eventId,
+        consumer: consumer.name,
+        ...effect,
+      })),
+    ),
+  );
+  return {
+    effectsInDoubt: effects.filter(({ state }) => state === 'failed' || state === 'unknown'),
+    openEffects: effects,
+  };
 }
 
 /** The lines of a story that are red. */

@@ -49,8 +49,7 @@ export interface TracedMessage {
 
 /** A dead letter and its source. */
 export interface FoundDeadLetter extends Pick<DeadLetter, 'id' | 'eventId'> {
-  readonly source: string;
-  readonly kind: DeadLetterQueue['kind'];
+  readonly source: DeadLetterQueue;
   readonly sentAt: number;
   /** When SQS permanently deletes it, epoch milliseconds. */
   readonly expiresAt: number;
@@ -68,18 +67,8 @@ export interface Trace {
   readonly more: boolean;
   /** The consumers on the bus that were not read and must, or may, receive one of the events, each with the reason. @default none */
   readonly unread?: readonly string[] | undefined;
-  /** The end of the range that was searched, epoch milliseconds: scheduled events that are due later were not. Absent without a search. */
-  readonly searchedTo?: number | undefined;
-  /** The events of the aggregate that was searched for whose numbers were not found. @default none */
-  readonly unfound?: readonly UnfoundNumbers[] | undefined;
-}
-
-/** The first numbers of an aggregate's events that a search did not find, although it found a higher one. */
-export interface UnfoundNumbers {
-  readonly aggregateType: string;
-  readonly aggregateId: string;
-  readonly first: number;
-  readonly last: number;
+  /** The search that found it. @default it was not searched for */
+  readonly searched?: { readonly given: string; readonly until: number } | undefined;
 }
 
 /**

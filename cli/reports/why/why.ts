@@ -1,7 +1,5 @@
 import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
-import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { openEffects } from '../../deployment/effects.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import { readSweepState } from '../../deployment/rows-reader.ts';
 import { EXIT } from '../../terminal/io.ts';
@@ -13,12 +11,12 @@ import { type WindowOptions, windowAround } from '../../terminal/window.ts';
 import type { JudgeDeps } from '../dead-letters/redrive-plan.ts';
 import { orderReader } from '../order/order-of-aggregate.ts';
 import { verdictOf } from './chain-verdict.ts';
-import { isActionRequired, type WhyContext } from './event-state.ts';
+import { type ContextAt, isActionRequired, type WhyContext } from './event-state.ts';
 import { findTrace } from './find-trace.ts';
-import { readMessageOrders } from './order-verdict.ts';
+import { readMessageOrders } from './message-orders.ts';
 import { checkRedrive } from './redrive-check.ts';
 import type { Trace } from './trace.ts';
-import { eventReports, payloadsOf, traceText, verdictText } from './trace-text.ts';
+import { effectReports, eventReports, payloadsOf, traceText, verdictText } from './trace-text.ts';
 import { checkWiring, seenFrom } from './wiring-check.ts';
 
 interface WhyOptions extends Partial<WindowOptions> {
@@ -39,26 +37,27 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     ]),
   );
   const rooms = neighbors.filter(({ table }) => involved.has(table.name));
-  const context = await contextOf(deployment, trace, rooms);
+  const own = await contextOf(deployment, trace);
+  const others = new Map<string | undefined, WhyContext>();
+  for (const room of rooms) others.set(room.table.name, await contextOf(room, trace, room.table.name));
+  const contextAt: ContextAt = (table) => others.get(table) ?? own;
   const check: JudgeDeps['check'] = (consumer, bodies) =>
     checkBodies(deployment.clients.lambda, consumer, bodies);
-  const first = verdictOf(trace, context);
+  const first = verdictOf(trace, contextAt);
   const judged = trace.events
     .flatMap(({ messages }) => messages)
     .find(({ consumer }) => consumer.name === first.consumer);
   const room = rooms.find(({ table }) => table.name === judged?.consumer.elsewhere?.table) ?? deployment;
-  const { directory, table, stored } = room;
-  const redrive = await checkRedrive({ directory, table, stored, check, now: context.now }, trace, first);
-  const rechecked = withRedrive(context, redrive);
-  const effects = effectsJson(trace, context.now);
-  const verdict = verdictOf(trace, rechecked);
+  const { table, stored } = room;
+  const redrive = await checkRedrive({ table, stored, check, now: own.now }, trace, first);
+  const verdict = verdictOf(trace, (table) => ({ ...contextAt(table), redrive }));
   const payloads = payload ? payloadsOf(trace) : [];
   const json = {
     verdict: { ...verdict, consumer: verdict.consumer ?? null },
     events: eventReports(trace, payload),
     more: trace.more,
-    searchedTo: trace.searchedTo ?? null,
-    ...effects,
+    searchedTo: trace.searched?.until ?? null,
+    ...effectReports(trace, own.now),
   };
   return reportOf(
     json,
@@ -77,11 +76,8 @@ export async function why(deployment: Deployment, options: WhyOptions) {
 async function contextOf(
   deployment: Omit<Deployment, 'neighbors'>,
   trace: Trace,
-  rooms: readonly Omit<Deployment, 'neighbors'>[],
   seenAs?: string,
 ): Promise<WhyContext> {
-  const elsewhere = new Map<string, WhyContext>();
-  for (const room of rooms) elsewhere.set(room.table.name, await contextOf(room, trace, [], room.table.name));
   const { clock, commandLine, awsLine, table, directory } = deployment;
   const now = clock.now();
   const seen = seenFrom(trace, seenAs);
@@ -94,38 +90,13 @@ async function contextOf(
     sources: directory.mailroom.sources,
     wiring: await checkWiring(deployment, seen, now),
     orders: await readMessageOrders(orderReader({ ...deployment, now }), seen, now),
-    elsewhere,
   };
-}
-
-/** Adds the check of a redrive, which names its dead letter, to the context of every Mailroom. */
-function withRedrive(context: WhyContext, redrive: WhyContext['redrive']): WhyContext {
-  const elsewhere = Array.from(
-    context.elsewhere ?? [],
-    ([table, one]) => [table, { ...one, redrive }] as const,
-  );
-  return { ...context, redrive, elsewhere: new Map(elsewhere) };
 }
 
 /** A search reads as far ahead as back, and says what it leaves out. */
-function searchedText({ searchedTo }: Trace): string[] {
-  if (searchedTo === undefined) return [];
-  return [prose(paint.dim(`Scheduled events due after ${time(searchedTo)} were not searched (--since).`))];
-}
-
-/** The effects of the chain's messages whose work is not done; `effectsInDoubt` are those that may have happened without a result. */
-function effectsJson({ events }: Trace, now: number) {
-  const effects = events.flatMap(({ eventId, messages }) =>
-    messages.flatMap(({ consumer, row }) =>
-      openEffects(eventId, atHome(consumer).name, row, now).map((effect) => ({
-        eventId,
-        consumer: consumer.name,
-        ...effect,
-      })),
-    ),
-  );
-  return {
-    effectsInDoubt: effects.filter(({ state }) => state === 'failed' || state === 'unknown'),
-    openEffects: effects,
-  };
+function searchedText({ searched }: Trace): string[] {
+  if (searched === undefined) return [];
+  return [
+    prose(paint.dim(`Scheduled events due after ${time(searched.until)} were not searched (--since).`)),
+  ];
 }

@@ -1,3 +1,4 @@
+import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
@@ -49,7 +50,7 @@ export async function checkWiring(
   const isPending = events.some(({ row }) => readable(row)?.status === 'PENDING');
   const consumers = events.flatMap((event) =>
     event.messages
-      .filter((message) => TO_CLAIM.has(messageCase(event, message, now)))
+      .filter((message) => TO_CLAIM.has(messageCase(event, message, inboxState(message.row, now), now)))
       .map(({ consumer }) => consumer),
   );
   const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);

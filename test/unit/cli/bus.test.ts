@@ -50,7 +50,7 @@ describe('why does not say that every consumer has processed an event', () => {
     const { table, queues, eventId, context } = await processed();
     const neighbors = [withStored({ directory: shipping, table: { ...table, ...closed, name: 'Shipping' } })];
     const trace = await readTrace(withStored({ directory, table, queues, neighbors }), [eventId]);
-    const { state, text } = verdictOf(trace, context);
+    const { state, text } = verdictOf(trace, () => context);
     expect(state).toBe('unproven');
     expect(text).toContain('processed by every consumer that was read. That leaves out shipping-dev/worker');
     expect(text).toContain('AccessDeniedException: No policy allows it');
@@ -70,7 +70,7 @@ describe('why does not say that every consumer has processed an event', () => {
     const trace = await readTrace(withStored({ directory, table, queues, claims: async () => claims }), [
       eventId,
     ]);
-    const { state, text } = verdictOf(trace, context);
+    const { state, text } = verdictOf(trace, () => context);
     expect(state).toBe('unproven');
     expect(text).toContain(`shipping-dev/parcels, whose entry ${consumerEntryName('Shipping', 'parcels')}`);
   });
@@ -149,7 +149,7 @@ describe('without --database, an inbox in PostgreSQL', () => {
     const verdict = async (postgres?: object) =>
       verdictOf(
         await readTrace(withStored({ directory: both, table, queues, postgres }), [eventId]),
-        context,
+        () => context,
       );
     expect(await verdict()).toMatchObject({
       state: 'unproven',

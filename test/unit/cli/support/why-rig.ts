@@ -45,13 +45,16 @@ export async function why(
     tableName: mailroom.table.name,
   };
   const deps = {
-    directory: deployed,
     table: mailroom.table,
     check: check ?? (async () => []),
     now: context.now,
   };
-  const redrive = await checkRedrive(withStored(deps), trace, verdictOf(trace, context));
-  const verdict = verdictOf(trace, { ...context, redrive });
+  const redrive = await checkRedrive(
+    withStored(deps),
+    trace,
+    verdictOf(trace, () => context),
+  );
+  const verdict = verdictOf(trace, () => ({ ...context, redrive }));
   const story = trace.events.flatMap(storyOf).map(({ consumer, what }) => `${consumer ?? 'outbox'} ${what}`);
   return { trace, verdict, story, needed: isActionRequired(verdict) };
 }
