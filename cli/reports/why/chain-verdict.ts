@@ -1,11 +1,9 @@
-import { receiptText } from '../../../lambdas/runtime/base/bridge-receipt.ts';
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { eventIdShard, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
-import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
@@ -25,13 +23,8 @@ import {
 } from './event-state.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
-import {
-  blockingVerdict,
-  discardLine,
-  orderedVerdict,
-  SUPERSEDED_TODO,
-  supersededText,
-} from './order-verdict.ts';
+import { blockingVerdict, discardLine, orderedVerdict, SUPERSEDED_TODO } from './order-verdict.ts';
+import { processedText } from './processed-text.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
 import { sourceVerdict, unprovenAt } from './source-verdict.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
@@ -72,11 +65,12 @@ export function verdictOf(trace: Trace, contextAt: ContextAt): WhyVerdict {
       ...unfoundNumbers(trace),
     ];
     const cancelled = events.length - sent.length;
-    const processed = allProcessed(sent, first?.eventId ?? '', cancelled, left.length === 0);
+    const text = processedText(sent, { cancelled, isWhole: left.length === 0 });
+    const processed: WhyVerdict = { state: 'processed', eventId: first?.eventId ?? '', text, next: null };
     if (left.length === 0) return processed;
-    const text = `${processed.text} That leaves out ${clipped(left.join('; '))}.`;
     const next = unlisted === undefined ? null : fixLine(unlisted.fix, own);
-    return { ...processed, state: 'unproven', text, next };
+    const whole = `${text} That leaves out ${clipped(left.join('; '))}.`;
+    return { ...processed, state: 'unproven', text: whole, next };
   }
   if (worst.state === 'scheduled')
     return { ...worst, text: worst.text + besideScheduled(sent.length, others) };
@@ -84,53 +78,6 @@ export function verdictOf(trace: Trace, contextAt: ContextAt): WhyVerdict {
   if (also === 0) return worst;
   const text = `${worst.text} ${also} more in this chain ${also === 1 ? 'requires' : 'require'} action: --story shows all.`;
   return { ...worst, text };
-}
-
-/** @param isWhole - every consumer was read */
-function allProcessed(
-  events: readonly TracedEvent[],
-  eventId: string,
-  cancelled: number,
-  isWhole: boolean,
-): WhyVerdict {
-  const [first, ...caused] = events;
-  const name = first === undefined ? eventId : nameOf(first);
-  const chain = caused.length === 0 ? name : `${name} and the ${many(caused.length, 'event')} that it caused`;
-  const them = caused.length === 0 ? 'it' : 'them';
-  if (isExternalEventId(first?.eventId)) {
-    const text = `${chain}: processed by every consumer that has received ${them}. Mailroom does not know which consumers an external event should reach.`;
-    return { state: 'processed', eventId, text, next: null };
-  }
-  if (first?.resent !== undefined) {
-    const text = `${chain}: processed by ${first.resent.consumer}, to which an operator sent ${them} in place of ${first.resent.causationId}.`;
-    return { state: 'processed', eventId, text, next: null };
-  }
-  const consumers = events.flatMap(({ messages }) => messages).length;
-  const also =
-    cancelled === 0
-      ? ''
-      : ` ${many(cancelled, 'scheduled event')} of the chain ${cancelled === 1 ? 'was' : 'were'} cancelled.`;
-  const text = !isWhole
-    ? `${chain}: published, and processed by every consumer that was read.`
-    : consumers === 0
-      ? `${chain}: published. No consumer subscribes to ${them}, or only with a filter that does not match.`
-      : `${chain}: published, and processed by every consumer that must receive ${them}.`;
-  return {
-    state: 'processed',
-    eventId,
-    text: text + forwardedText(first) + supersededText(events) + also,
-    next: null,
-  };
-}
-
-/** The place of the first event at each target to which a bridge forwarded it. */
-function forwardedText(event: TracedEvent | undefined): string {
-  const texts = event?.messages.flatMap(({ consumer, row }) => {
-    const { result } = { result: undefined, ...readable(row) };
-    const text = receiptText(result);
-    return text === undefined ? [] : [` ${consumer.name}: ${clipped(text)}.`];
-  });
-  return texts?.join('') ?? '';
 }
 
 /** The verdict on the outbox row; `undefined` if the event is published or expired. */

@@ -74,6 +74,7 @@ test.each<[string, (ids: Ids) => string[]]>([
   ['why-failed', ({ failed }) => ['why', failed]],
   ['why-waiting', ({ waiting }) => ['why', waiting]],
   ['why-pending', ({ pending }) => ['why', pending]],
+  ['why-processed', ({ processed }) => ['why', processed]],
   ['why-by-aggregate', ({ processed }) => ['why', 'thing-1', '--payload', '--at', atOf(processed)]],
   ['why-nothing', () => ['why', 'order-1']],
   ['describe', () => ['describe', 'worker']],

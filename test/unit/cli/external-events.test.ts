@@ -40,7 +40,7 @@ test.each(['evt_1', eventId])(
     const { code, out } = await runInMemory(await received(fine), ['why', id, '--story']);
     expect(code).toBe(0);
     expect(unwrapped(out)).toContain(
-      `charge.succeeded ${eventId}: processed by every consumer that has received it. Mailroom does not know which consumers an external event should reach.`,
+      `charge.succeeded ${eventId}: processed by worker. Mailroom does not know which consumers an external event should reach.`,
     );
     expect(out).toContain('external event');
     expect(out).not.toMatch(/published|committed|outbox row|audit/);

@@ -55,6 +55,10 @@ describe('why, of an event that is under way', () => {
     }
     const { verdict, trace } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'processed', eventId, next: null });
+    expect(verdict.text).toBe(
+      `ThingHappened ${eventId} and the 2 events that it caused: published, and processed by worker (2 min 30 s after its commit); ` +
+        'ThingHappened by worker (2 min 30 s after its commit); ThingHappened by worker (2 min 30 s after its commit).',
+    );
     const reports = eventReports(trace, true);
     expect(reports.map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
     expect(reports.map(({ caused }) => caused)).toEqual([[reports[1]?.eventId], [reports[2]?.eventId], []]);
