@@ -25,24 +25,19 @@ export const BATCH_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a claim without a result counts only when it ran alone',
     where: 'a killer and its neighbor',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: takeover(':attempts', (attempts) => attempts + 1),
     found: /The neighbor of a killer is REJECTED/,
   },
   {
     rule: 'claims without a result are counted',
     where: 'a killer and its neighbor',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: takeover(':unfinished', () => 1),
     found: /A message that kills its process is PROCESSING/,
   },
   {
     rule: 'an outage takes the attempt of its claim back',
     where: 'a long outage',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: updates((update) => ({
       ...update,
       UpdateExpression: update.UpdateExpression?.replace('attempts - :one', 'if_not_exists(attempts, :one)'),

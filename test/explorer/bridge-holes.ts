@@ -11,17 +11,11 @@ import { OTHER_BRIDGE } from './bridge-target.ts';
 import { lastReadAs } from './order-holes.ts';
 import type { Hole } from './relay-holes.ts';
 
-const NONE = { faults: 0, stalls: 0 };
-
-const ONE_FAULT = { faults: 1, stalls: 0 };
-
 /** The rules of a bridge, one by one. */
 export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
   {
     rule: 'send first, record second',
     where: 'a forwarded event, delivered twice',
-    budget: NONE,
-    deviations: 0,
     tamper: handling(async (send, ctx) => {
       await ctx.commit({});
       return send();
@@ -31,16 +25,14 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
   {
     rule: 'a call that fails fails its messages',
     where: 'a forwarded event, delivered twice',
-    budget: ONE_FAULT,
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: sending((to, entries) => to.send(entries).catch(() => entries.map(taken))),
     found: /Number 1 is PROCESSED, but the target has not taken it/,
   },
   {
     rule: 'only the message of a failed entry fails',
     where: 'forwarded events, two in one call',
-    budget: ONE_FAULT,
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: sending(async (to, entries) => {
       const results = await to.send(entries);
       return results.some(({ ok }) => ok) ? entries.map(taken) : results;
@@ -50,16 +42,12 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
   {
     rule: 'each result is that of its entry',
     where: 'forwarded events, two in one call',
-    budget: NONE,
-    deviations: 0,
     tamper: sending(async (to, entries) => (await to.send(entries)).toReversed()),
     found: /Number 2 has no receipt, or that of another event/,
   },
   {
     rule: 'the body is the envelope as it was delivered',
     where: 'a forwarded event, delivered twice',
-    budget: NONE,
-    deviations: 0,
     tamper: sending((to, entries) =>
       to.send(entries.map((entry) => ({ ...entry, body: JSON.stringify(entry.event) }))),
     ),
@@ -68,8 +56,6 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
   {
     rule: 'each body is sent under the id of its event',
     where: 'forwarded events, two in one call',
-    budget: NONE,
-    deviations: 0,
     tamper: sending((to, entries) =>
       to.send(entries.map((entry) => ({ ...entry, body: entries[0]?.body ?? '' }))),
     ),
@@ -78,8 +64,7 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
   {
     rule: 'an event is rejected only if the target has refused it, not for a lost answer',
     where: 'a forwarded event, delivered twice',
-    budget: ONE_FAULT,
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: sending((to, entries) =>
       to.send(entries).catch(() => entries.map(() => refused('invalid', 'NO_ANSWER', 'it did not answer'))),
     ),
@@ -88,24 +73,18 @@ export const BRIDGE_HOLES: readonly Hole<BridgeTamper>[] = [
   {
     rule: 'the id under which a target drops duplicates names the bridge',
     where: 'a target that drops duplicates and has it of another bridge',
-    budget: NONE,
-    deviations: 0,
     tamper: sending((to, entries) => to.send(entries.map((entry) => ({ ...entry, bridge: OTHER_BRIDGE })))),
     found: /Number 1 is PROCESSED, but the target has not taken it/,
   },
   {
     rule: 'what is refused with others is sent alone before it is rejected',
     where: 'one of which makes the target refuse their call',
-    budget: NONE,
-    deviations: 0,
     tamper: { tamperTarget: neverAlone },
     found: /Number 3 is REJECTED$/,
   },
   {
     rule: 'a number is sent only after its predecessor was recorded',
     where: 'strict: two forwarded events in the wrong order',
-    budget: NONE,
-    deviations: 0,
     tamper: { tamperTable: (real) => lastReadAs(real, 1) },
     found: /The target took the numbers as 2$/,
   },

@@ -20,32 +20,28 @@ export const EFFECT_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'an effect that may still run elsewhere is waited for',
     where: 'an effect, delivered',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 2,
+    needs: { stalls: 1, deviations: 2 },
     tamper: tableTamper({ update: startsAfter(() => Number.MAX_SAFE_INTEGER) }),
     found: AT_ONCE,
   },
   {
     rule: 'an effect is waited for as long as clocks may differ, by a worker whose clock is ahead',
     where: 'a clock that is ahead',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 2,
+    needs: { stalls: 1, deviations: 2 },
     tamper: tableTamper({ update: startsAfter((stopped) => stopped + CLOCK_SKEW_MS) }),
     found: AT_ONCE,
   },
   {
     rule: 'an effect is waited for as long as clocks may differ, after a worker whose clock is behind',
     where: 'a clock that is behind',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 3,
+    needs: { stalls: 1, deviations: 3 },
     tamper: tableTamper({ update: startsAfter((stopped) => stopped + CLOCK_SKEW_MS) }),
     found: AT_ONCE,
   },
   {
     rule: 'only the call that started an effect finishes it',
     where: 'an effect that is tried again',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 2,
+    needs: { faults: 1, deviations: 2 },
     tamper: tableTamper({
       update: (update) =>
         update.ConditionExpression?.includes('#run = :run')
@@ -57,16 +53,14 @@ export const EFFECT_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a delayed start does not replace a later call of the same claim',
     where: 'an effect that is tried again',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 2,
+    needs: { faults: 1, deviations: 2 },
     tamper: tableTamper({ update: conditionWithout(' AND effects.#effect.#run <= :run') }),
     found: /The result of the effect "charge" is refused while its worker runs/,
   },
   {
     rule: 'an effect starts only under the claim that holds the message',
     where: 'an effect, delivered twice',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 3,
+    needs: { stalls: 1, deviations: 3 },
     tamper: tableTamper({
       update: (update) =>
         update.ConditionExpression?.includes(':stopped')
@@ -78,16 +72,14 @@ export const EFFECT_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'an effect whose result is stored does not start, although its claim did not find the result',
     where: 'an effect and a commit',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { tamperTable: startsWhatIsStored },
     found: /An effect whose result is stored was changed/,
   },
   {
     rule: 'a claim keeps the effects of earlier claims',
     where: 'an effect and a commit',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: tableTamper({
       update: (update) => replaced(update, 'if_not_exists(effects, :noEffects)', ':noEffects'),
     }),
@@ -96,8 +88,7 @@ export const EFFECT_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a result is stored even by a worker that has lost the message',
     where: 'an effect, delivered twice',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 2,
+    needs: { stalls: 1, deviations: 2 },
     tamper: tableTamper({
       update: (update) => replacedCondition(update, '#run = :run', '#run = :run AND fence = :fence'),
     }),
@@ -106,16 +97,14 @@ export const EFFECT_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a takeover records the effects that its worker has read',
     where: 'an effect, delivered twice',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 3,
+    needs: { stalls: 1, deviations: 3 },
     tamper: tableTamper({ update: conditionWithout(' AND effects = :seenEffects') }),
     found: /ran the effect "charge", and is not among the past attempts/,
   },
   {
     rule: 'a failed attempt records the effects that it ran',
     where: 'an effect and a commit',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 2,
+    needs: { faults: 1, deviations: 2 },
     tamper: tableTamper({
       update: (update) =>
         setsStatus(update, 'FAILED')

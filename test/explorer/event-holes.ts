@@ -16,16 +16,12 @@ export const EVENT_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'an external event is identified by its own fields',
     where: 'an external event in three messages',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: WITHOUT_ID,
     found: /The effects were applied "p-7: 2/,
   },
   {
     rule: 'a message that was settled while it could not be read does not run once it can be',
     where: 'resolved while it could not be read',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: {
       tamperTable: (table) => ({ ...table, get: async (...args) => withoutMarks(await table.get(...args)) }),
     },

@@ -67,10 +67,13 @@ export const HOLES: readonly PlantedHole[] = [
 
 function planted<T>(
   part: string,
-  { rule, where, budget, deviations, tamper, found }: Hole<T>,
+  { rule, where, needs = {}, tamper, found }: Hole<T>,
   scenariosOf: (bounds: Bounds, tamper?: T) => readonly Scenario[],
 ): PlantedHole {
-  const scenario = scenariosOf({ actors: 2, budget }, tamper).find(({ name }) => name.includes(where));
+  const { faults = 0, stalls = 0, deviations = 0 } = needs;
+  const scenario = scenariosOf({ actors: 2, budget: { faults, stalls } }, tamper).find(({ name }) =>
+    name.includes(where),
+  );
   if (scenario === undefined) throw new Error(`There is no scenario "${where}"`);
   return { rule: `${part}: ${rule}`, scenario, deviations, found };
 }

@@ -9,8 +9,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a failure is refused once the message is PROCESSED',
     where: 'a commit, delivered',
-    budget: { faults: 2, stalls: 0 },
-    deviations: 4,
+    needs: { faults: 2, deviations: 4 },
     tamper: tableTamper({
       update: (update) =>
         setsStatus(update, 'FAILED') && update.ConditionExpression?.includes(':heldFence')
@@ -22,16 +21,14 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'our fence means success only where the message is PROCESSED',
     where: 'a handler that swallows',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { tamperTable: (real) => fenceIsEnough(real) },
     found: /The effect was applied 0 times|is stuck/,
   },
   {
     rule: 'a rejected message is known by every id under which it was rejected',
     where: 'poison',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: tableTamper({
       update: (update) =>
         setsStatus(update, 'REJECTED')
@@ -43,8 +40,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a redrive starts at the first attempt again',
     where: 'a redrive after',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: tableTamper({
       update: (update) =>
         update.ConditionExpression?.includes(':REJECTED')
@@ -56,8 +52,6 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'TTL is set only when a message is PROCESSED',
     where: 'an effect and a commit',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: tableTamper({
       update: (update) =>
         setsStatus(update, 'PROCESSING')
@@ -72,16 +66,14 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a completion is conditional on the fence',
     where: 'a result, delivered',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 3,
+    needs: { stalls: 1, deviations: 3 },
     tamper: tableTamper({ update: completesWithoutFence }),
     found: /A worker changed a message that another worker holds/,
   },
   {
     rule: 'a busy message waits until its lease has passed',
     where: 'an effect and a commit',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: {
       tamperQueue: (queue) => ({
         changeVisibility: (receiptHandle) => queue.changeVisibility(receiptHandle, 0),
@@ -92,56 +84,49 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'of two workers that receive one message at once, the lease lets one work',
     where: 'an effect and a commit, in two workers at once',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: tableTamper({ update: claimsWhatIsHeld }),
     found: /taken over while its lease was valid/,
   },
   {
     rule: 'the lease, and not its visibility, says who has a message',
     where: 'a visibility change that may come late',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 2,
+    needs: { faults: 1, deviations: 2 },
     tamper: tableTamper({ update: claimsWhatIsHeld }),
     found: /taken over while its lease was valid/,
   },
   {
     rule: 'an effect that fails fails its message, although nothing awaits it',
     where: 'an effect that its handler does not await',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { tamperHandler: ignoresFailures },
     found: /The effects are ""/,
   },
   {
     rule: 'a commit that fails fails its message, although nothing awaits it',
     where: 'a commit that its handler does not await',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { tamperHandler: ignoresFailures },
     found: /The effect was applied 0 times/,
   },
   {
     rule: 'a commit is refused beside an effect whose end its handler has not seen',
     where: 'a commit beside an effect',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { tamperHandler: ignoresFailures },
     found: /The effects are ""/,
   },
   {
     rule: 'of two workers that receive one message at once, only the one that holds it completes it',
     where: 'a result, in two workers at once',
-    budget: { faults: 0, stalls: 1 },
-    deviations: 3,
+    needs: { stalls: 1, deviations: 3 },
     tamper: tableTamper({ update: completesWithoutFence }),
     found: /A worker changed a message that another worker holds/,
   },
   {
     rule: 'a commit without a claim requires that there is no row, however late it takes effect',
     where: 'a transactional handler, delivered once',
-    budget: { faults: 1, stalls: 1 },
-    deviations: 2,
+    needs: { faults: 1, stalls: 1, deviations: 2 },
     tamper: tableTamper({ update: commitsWhateverIsThere }),
     found: /The effect was applied 2 times/,
   },

@@ -140,55 +140,50 @@ const OLD = { ageMs: 40 * DAY_MS };
 const superseded = (world: ConsumerWorld) =>
   rowOf(world, 0)?.supersededBy === undefined ? 'The rejected number was not superseded' : undefined;
 
-const SETTINGS: readonly Setting[] = [
-  { name: 'strict: two numbers', sent: [1, 2], mode: 'strict', handler: writes },
-  { name: 'strict: two numbers in the wrong order, leased', sent: [2, 1], mode: 'strict', handler: commits },
+/** A setting, where it is not {@link USUAL}. */
+type NamedSetting = Omit<Setting, 'sent' | 'mode'> & Partial<Setting>;
+
+const USUAL = { sent: [1, 2], mode: 'strict' } as const;
+
+const SETTINGS: readonly NamedSetting[] = [
+  { name: 'strict: two numbers', handler: writes },
+  { name: 'strict: two numbers in the wrong order, leased', sent: [2, 1], handler: commits },
   {
     name: 'strict: three numbers in one batch',
     sent: [3, 1, 2],
-    mode: 'strict',
     handler: writes,
     world: { batchSize: 3 },
   },
   {
     name: 'strict: a number that is sent again',
-    sent: [1, 2],
-    mode: 'strict',
     handler: commits,
     world: { copies: 2 },
   },
   {
     name: 'strict: a number that is delivered twice at once',
-    sent: [1, 2],
-    mode: 'strict',
     handler: writes,
     world: { twice: true },
   },
   {
     name: 'strict: a handler that only returns',
-    sent: [1, 2],
-    mode: 'strict',
     handler: () => leased(Numbered, async () => 'done'),
     applied: [[]],
   },
-  { name: 'latest: two numbers', sent: [1, 2], mode: 'latest', handler: writes },
+  { name: 'latest: two numbers', mode: 'latest', handler: writes },
   { name: 'latest: two numbers, leased', sent: [2, 1], mode: 'latest', handler: commits },
   {
     name: 'latest: two numbers, to a handler that swallows',
-    sent: [1, 2],
     mode: 'latest',
     handler: swallows,
   },
   {
     name: 'latest: two numbers, to a handler that compensates for a refused commit',
-    sent: [1, 2],
     mode: 'latest',
     handler: compensates,
     verdict: ({ log }) => (log.happened.size === 0 ? undefined : 'An effect of a superseded event happened'),
   },
   {
     name: 'latest: two numbers, to a handler that only returns',
-    sent: [1, 2],
     mode: 'latest',
     handler: () => leased(Numbered, async () => 'done'),
     applied: [[]],
@@ -202,15 +197,11 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'strict: two numbers, and one of another service',
-    sent: [1, 2],
     elsewhere: 1,
-    mode: 'strict',
     handler: writes,
   },
   {
     name: 'strict, skips: numbers that may have been applied, allowed and redriven',
-    sent: [1, 2],
-    mode: 'strict',
     handler: writes,
     world: { ...OLD, ...SKIPS, maxReceiveCount: 2, config: { ...SKIPS.config, maxReceives: 2 } },
     fixes: true,
@@ -219,7 +210,6 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'strict: a number that may have been applied, skipped and redriven',
     sent: [1],
-    mode: 'strict',
     handler: writes,
     world: { ...OLD, maxReceiveCount: 2 },
     fixes: true,
@@ -230,7 +220,6 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'strict: an operator who seeds over a gap',
     sent: [1, 4],
-    mode: 'strict',
     handler: commits,
     world: { maxReceiveCount: 2 },
     fixes: true,
@@ -241,15 +230,12 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'strict: a gap until the last receive, then a redrive of all',
     sent: [3, 2, 1],
-    mode: 'strict',
     handler: refusesFirst,
     world: { maxReceiveCount: 3 },
     fixes: true,
   },
   {
     name: 'strict, skips: a rejected number, and its redrive',
-    sent: [1, 2],
-    mode: 'strict',
     handler: refusesFirst,
     world: SKIPS,
     fixes: true,
@@ -258,8 +244,6 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'strict, skips: a number that is rejected under its claim, in two workers at once',
-    sent: [1, 2],
-    mode: 'strict',
     handler: refusesFirstClaimed,
     world: { ...SKIPS, twice: true },
     fixes: true,
@@ -269,7 +253,6 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'strict, skips: a gap until the last receive, then a redrive',
     sent: [2, 1],
-    mode: 'strict',
     handler: writes,
     world: { config: { order: strict({ onReject: 'skip' }), maxReceives: 1 }, maxReceiveCount: 1 },
     fixes: true,
@@ -277,22 +260,17 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'strict: effects and commits',
     sent: [2, 1],
-    mode: 'strict',
     handler: charges,
     verdict: ({ log }) => (log.happened.size === 2 ? undefined : `There are ${log.happened.size} effects`),
   },
   {
     name: 'strict: an operator who skips the first number',
-    sent: [1, 2],
-    mode: 'strict',
     handler: writes,
     applied: [[1, 2], [2]],
     operator: changesFirst(skipSequence),
   },
   {
     name: 'strict: an operator who skips the first number, which is refused and redriven',
-    sent: [1, 2],
-    mode: 'strict',
     handler: refusesFirst,
     world: { maxReceiveCount: 3 },
     fixes: true,
@@ -301,23 +279,17 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'strict: an operator who seeds the first number',
-    sent: [1, 2],
-    mode: 'strict',
     handler: writes,
     applied: [[1, 2], [2]],
     operator: changesFirst(seedSequence),
   },
   {
     name: 'strict: a backfill that writes the state with its number',
-    sent: [1, 2],
-    mode: 'strict',
     handler: writes,
     operator: backfills,
   },
   {
     name: 'strict: an operator who resolves the first number, which is refused',
-    sent: [1, 2],
-    mode: 'strict',
     handler: refusesFirst,
     world: { maxReceiveCount: 3 },
     fixes: true,
@@ -326,8 +298,6 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'strict: a replay of the archive',
-    sent: [1, 2],
-    mode: 'strict',
     handler: writes,
     operator: async ({ queue }, operator) => {
       const bodies = queue.messages().map((message) => message.body);
@@ -338,8 +308,6 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'strict: a replay of the archive after the inbox rows have expired',
-    sent: [1, 2],
-    mode: 'strict',
     handler: writes,
     operator: async (world, operator) => {
       const { queue, expire } = world;
@@ -355,8 +323,6 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'strict: an operator who resolves the first number',
-    sent: [1, 2],
-    mode: 'strict',
     handler: commits,
     applied: [[1, 2], [2]],
     operator: settles(resolveMessage, 1, 'strict'),
@@ -364,15 +330,12 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'strict: an operator who resolves the second number early',
     sent: [2, 1],
-    mode: 'strict',
     handler: commits,
     applied: [[1, 2], [1]],
     operator: settles(resolveMessage, 2, 'strict'),
   },
   {
     name: 'strict: an operator who discards the first number, which is refused',
-    sent: [1, 2],
-    mode: 'strict',
     handler: refusesFirst,
     world: { maxReceiveCount: 3 },
     fixes: true,
@@ -381,7 +344,6 @@ const SETTINGS: readonly Setting[] = [
   },
   {
     name: 'latest: an operator who resolves the first number',
-    sent: [1, 2],
     mode: 'latest',
     handler: commits,
     operator: settles(resolveMessage, 1, 'latest'),
@@ -456,7 +418,7 @@ function rowOf({ memory, config, eventIds }: ConsumerWorld, index: number) {
 
 /** Every setting of an order, as scenarios. */
 export function orderScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
-  return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
+  return SETTINGS.map((setting) => scenarioOf({ ...USUAL, ...setting }, bounds, tamper));
 }
 
 function scenarioOf(setting: Setting, { budget, actors }: Bounds, tamper: InboxTamper): Scenario {

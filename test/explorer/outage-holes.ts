@@ -8,8 +8,6 @@ export const OUTAGE_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a wait that a provider asks for counts no attempt',
     where: 'a provider that asks for waits',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: {
       tamperTable: (real) =>
         tamperedTable(real, {
@@ -27,16 +25,14 @@ export const OUTAGE_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a claim without a result because of an outage counts no attempt',
     where: 'a table that is away for hours',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: takeover(':attempts', (attempts) => attempts + 1),
     found: /A healthy message was processed in attempt 2/,
   },
   {
     rule: 'a receive during an outage is put back by the schedule of outages',
     where: 'a table that is away for hours',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: {
       tamperQueue: (queue) => ({
         changeVisibility: (receiptHandle, seconds) =>
@@ -48,8 +44,7 @@ export const OUTAGE_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'a worker that reaches the table again takes the attempt back',
     where: 'a table that is away for seconds',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: {
       tamperTable: (real) =>
         tamperedTable(real, {

@@ -10,8 +10,7 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
   {
     rule: 'the old event is discarded before the one in its place is sent',
     where: 'event that is redriven',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: {
       send: async (deps, replacement, note) => {
         await deps.queues.send(replacement.consumer.queue, replacement.body);
@@ -23,8 +22,7 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
   {
     rule: 'only the event that the row of the old one names is sent',
     where: 'event that is redriven',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: {
       send: async (deps, { consumer, eventId, newEventId, body }, { by, reason }) => {
         const { name } = consumer;
@@ -38,24 +36,21 @@ export const RESEND_HOLES: readonly Hole<ResendTamper>[] = [
   {
     rule: 'a dead letter is handled only once the event in place of its own was received',
     where: 'redriven by the command',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: { receive: (deadLetter) => ({ ...deadLetter, ...withoutReplacement(deadLetter) }) },
     found: /deleted before/,
   },
   {
     rule: 'an event is in place of another one by an attribute, not by the words of a reason',
     where: 'for a reason that names another event',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: { receive: (deadLetter) => ({ ...deadLetter, replacements: namedInReason(deadLetter) }) },
     found: /0 ran/,
   },
   {
     rule: 'no effect was started since the plan',
     where: 'whose effect has happened',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 2,
+    needs: { deviations: 2 },
     tamper: {
       send: async (deps, replacement, note) => {
         const { consumer, eventId } = replacement;

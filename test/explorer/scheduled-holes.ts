@@ -12,104 +12,85 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
   {
     rule: 'the stream relay leaves a scheduled event alone until it is due',
     where: 'that is not due',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: { records: (records) => records.map(withoutDueTime) },
     found: /is published before it is due/,
   },
   {
     rule: 'a scheduled event is never published without a claim',
     where: 'committed after its minute was read',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: { records: (records) => records.map(asOrdinary) },
     found: /publishes .* after its lease/,
   },
   {
     rule: 'the lease of a claim ends after the due time',
     where: 'a scheduled event, a sweep, and a cancellation',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: { table: (real) => tamperedTable(real, { each: (update) => leasedAtBirth(update, false) }) },
     found: /publishes .* after its lease/,
   },
   {
     rule: 'the lease of a failed event ends after the due time',
     where: 'a scheduled event, a sweep, and a cancellation',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { table: (real) => tamperedTable(real, { each: (update) => leasedAtBirth(update, true) }) },
     found: /cancelled although a relay had taken it|although it was cancelled/,
   },
   {
     rule: 'only a PENDING event is cancelled',
     where: 'two transactions that cancel it',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: { table: (real) => tamperedTable(real, { update: conditionWithout('#status = :PENDING AND ') }) },
     found: /cancelled in two transactions/,
   },
   {
     rule: 'an event that a relay has claimed is not cancelled',
     where: 'a scheduled event, a sweep, and a cancellation',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: { table: (real) => tamperedTable(real, { update: conditionWithout(' AND leaseUntil = dueAt') }) },
     found: /cancelled although a relay had taken it|although it was cancelled/,
   },
   {
     rule: 'a cancellation in a transaction is conditional too',
     where: 'a cancellation in a transaction',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: { table: (real) => tamperedTable(real, { update: conditionWithout(' AND leaseUntil = dueAt') }) },
     found: /cancelled although a relay had taken it|although it was cancelled/,
   },
   {
     rule: 'an event that a relay has claimed is not rescheduled',
     where: 'that is rescheduled',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: { table: (real) => tamperedTable(real, { update: conditionWithout(' AND leaseUntil = dueAt') }) },
     found: /cancelled although a relay had taken it|although it was cancelled/,
   },
   {
     rule: 'an event is rescheduled once',
     where: 'two producers that reschedule it',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: { table: (real) => tamperedTable(real, { update: conditionWithout('#status = :PENDING AND ') }) },
     found: /A cancelled event has 2 in its place|The row of a cancelled event was changed/,
   },
   {
     rule: 'a rescheduled event and the one in its place are one transaction',
     where: 'that is rescheduled',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { table: putsLater },
     found: /A cancelled event has 0 in its place/,
   },
   {
     rule: 'a claim is conditional on PENDING',
     where: 'a scheduled event, a sweep, and a cancellation',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 1,
+    needs: { deviations: 1 },
     tamper: { table: (real) => tamperedTable(real, { each: claimOfAnyStatus }) },
     found: /The row of a cancelled event was changed/,
   },
   {
     rule: 'a lease that is released ends after the due time',
     where: 'committed after its minute was read',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { table: (real) => tamperedTable(real, { each: bornAgain }) },
     found: /cancelled although a relay had taken it|although it was cancelled/,
   },
   {
     rule: 'the lease of a requeued event ends after the due time',
     where: 'requeued by a clock that is behind',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: {
       table: (real, actor) =>
         tamperedTable(real, { update: (update) => leasedUntil(update, actor.clock.now()) }),
@@ -119,8 +100,6 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
   {
     rule: 'a cancelled row outlives its due time: until then, its entry could be committed again',
     where: 'committed again after a week',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: {
       table: (real, actor) =>
         tamperedTable(real, {
@@ -133,8 +112,6 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
   {
     rule: 'a producer that publishes at once leaves out a scheduled event',
     where: 'publish at once, with a scheduled event',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: {
       written: ({ dueAt, ...row }) => ({
         ...row,
@@ -146,16 +123,12 @@ export const SCHEDULED_HOLES: readonly Hole<Tamper>[] = [
   {
     rule: 'a scheduled event in a higher shard is let go only after the range is raised',
     where: 'in two higher shards',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: withoutWrites('stream', ({ Update }) => Update?.Key?.PK === 'SWEEP'),
     found: /is stuck: PENDING, and no sweep comes to it/,
   },
   {
     rule: 'the number of shards is never lowered',
     where: 'in two higher shards',
-    budget: { faults: 0, stalls: 0 },
-    deviations: 0,
     tamper: {
       table: (real) =>
         tamperedTable(real, {

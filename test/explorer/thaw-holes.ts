@@ -23,16 +23,14 @@ export const THAW_HOLES: readonly Hole<InboxTamper>[] = [
   {
     rule: 'no effect starts once its handler has ended',
     where: 'a handler whose time is up',
-    budget: { faults: 1, stalls: 0 },
-    deviations: 1,
+    needs: { faults: 1, deviations: 1 },
     tamper: { tamperHandler: startsAlways },
     found: /is run although its result is stored|is run by two workers at once/,
   },
   {
     rule: 'an effect that still runs holds the response',
     where: 'an effect under way',
-    budget: { faults: 1, stalls: 1 },
-    deviations: 2,
+    needs: { faults: 1, stalls: 1, deviations: 2 },
     tamper: ANSWERS_IN_TIME,
     found: /The effect "charge" goes on although its batch was answered/,
   },
