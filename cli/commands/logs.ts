@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
+import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../lambdas/runtime/store/external-id.ts';
 import { isUnreadable, readable } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -32,31 +34,41 @@ interface FunctionLog {
 /** `mailroom logs`. */
 export function logsCommand(io: Io): Command {
   return new Command('logs')
-    .description('Prints the commands, and a Logs Insights link, that show the log lines about an event.')
-    .argument('<eventId>', 'the event id, or its first 8 or more characters')
+    .description(
+      'Prints the commands, and a Logs Insights link, that show the log lines about an event, or the last ones of a consumer.',
+    )
+    .argument('<eventId>', 'the event id, or its first 8 or more characters; or the name of a consumer')
     .action(reporting(io, logs, 'eventId'));
 }
 
+/** The functions whose log lines are meant, and their range. Times are epoch milliseconds. */
+interface LogSubject {
+  /** `null` for a consumer: all lines are meant, also those of a function that does not start, which name no event. */
+  readonly eventId: string | null;
+  readonly since: number;
+  readonly until: number;
+  readonly handlers: readonly EventFunction[];
+}
+
+/** A function that handles events. */
+interface EventFunction extends Pick<FunctionLog, 'part' | 'function'> {
+  readonly alias?: string | undefined;
+}
+
 async function logs(deployment: Deployment, { eventId: given }: { readonly eventId: string }) {
-  const { event, eventId } = await find(deployment, given);
-  const now = deployment.clock.now();
-  const begin = isExternalEventId(eventId) ? bornAt(event) : eventIdTime(eventId);
-  // CloudWatch refuses a range that begins after its end, as that of an event that is not due would.
-  const since = Math.min(begin, now) - MARGIN_MS;
-  const until = endOf(event, now) + MARGIN_MS;
-  const functions = await eachOf(
-    functionsOf(deployment, event),
-    async ({ alias, ...handler }): Promise<FunctionLog> => {
-      const deployed = await deployment.deployedFunction(handler.function, alias);
-      const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
-      const range = [`${since}`, '--end-time', `${until}`];
-      const command = deployment.awsLine(
-        shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --filter-pattern ${`"${eventId}"`} --query ${'events[].message'} --output text`,
-      );
-      return { ...handler, logGroup, command };
-    },
-  );
-  const query = `fields @timestamp, @log, @message\n| filter @message like "${eventId}"\n| sort @timestamp asc`;
+  const { eventId, since, until, handlers } = await subjectOf(deployment, given);
+  const functions = await eachOf(handlers, async ({ alias, ...handler }): Promise<FunctionLog> => {
+    const deployed = await deployment.deployedFunction(handler.function, alias);
+    const logGroup = deployed?.logGroup ?? defaultLogGroup(handler.function);
+    const filter = eventId === null ? [] : ['--filter-pattern', `"${eventId}"`];
+    const range = [`${since}`, '--end-time', `${until}`, ...filter];
+    const command = deployment.awsLine(
+      shell`logs filter-log-events --log-group-name ${logGroup} --start-time ${range} --query ${'events[].message'} --output text`,
+    );
+    return { ...handler, logGroup, command };
+  });
+  const filter = eventId === null ? '' : `| filter @message like "${eventId}"\n`;
+  const query = `fields @timestamp, @log, @message\n${filter}| sort @timestamp asc`;
   const logGroups = [...new Set(functions.map(({ logGroup }) => logGroup))];
   // A local engine has no console.
   const insights = deployment.isLocal
@@ -64,6 +76,19 @@ async function logs(deployment: Deployment, { eventId: given }: { readonly event
     : insightsLink({ region: deployment.region, logGroups, since, until, query });
   const result = { eventId, since, until, functions, query, insights };
   return reportOf(result, result, logsText);
+}
+
+/** @param given - the name of a consumer, or an event id. @throws `NO_SUCH_EVENT` */
+async function subjectOf(deployment: Deployment, given: string): Promise<LogSubject> {
+  const now = deployment.clock.now();
+  const consumer = deployment.directory.consumers.find(({ name }) => name === given);
+  if (consumer !== undefined)
+    return { eventId: null, since: now - HOUR_MS, until: now + MARGIN_MS, handlers: [handlerOf(consumer)] };
+  const { event, eventId } = await find(deployment, given);
+  const begin = isExternalEventId(eventId) ? bornAt(event) : eventIdTime(eventId);
+  // CloudWatch refuses a range that begins after its end, as that of an event that is not due would.
+  const since = Math.min(begin, now) - MARGIN_MS;
+  return { eventId, since, until: endOf(event, now) + MARGIN_MS, handlers: functionsOf(deployment, event) };
 }
 
 /** @throws `NO_SUCH_EVENT` */
@@ -74,7 +99,7 @@ async function find(deployment: Deployment, given: string): Promise<{ eventId: s
   if (eventId !== undefined && event !== undefined) return { eventId, event };
   throw new MailroomError(
     'NO_SUCH_EVENT',
-    `No event of ${deployment.directory.mailroom.stack} has the id "${given}". mailroom why finds events by other ids.`,
+    `No event of ${deployment.directory.mailroom.stack} has the id "${given}", and no consumer that name. mailroom why finds events by other ids.`,
   );
 }
 
@@ -82,7 +107,7 @@ async function find(deployment: Deployment, given: string): Promise<{ eventId: s
 function functionsOf(
   { directory: { mailroom } }: Deployment,
   { eventId, row, messages }: TracedEvent,
-): { readonly part: string; readonly function: string; readonly alias?: string | undefined }[] {
+): EventFunction[] {
   const stream = { part: 'stream relay', function: mailroom.streamFunction };
   const sweep = { part: 'sweep', function: mailroom.sweepFunction };
   const publisher = readable(row)?.publishedBy;
@@ -93,14 +118,11 @@ function functionsOf(
       : publisher === 'sweep'
         ? [sweep]
         : [stream, sweep];
-  return [
-    ...relays,
-    ...messages.map(({ consumer: { name, function: handler, alias } }) => ({
-      part: name,
-      function: handler,
-      alias,
-    })),
-  ];
+  return [...relays, ...messages.map(({ consumer }) => handlerOf(consumer))];
+}
+
+function handlerOf({ name: part, function: handler, alias }: ConsumerEntry): EventFunction {
+  return { part, function: handler, alias };
 }
 
 /** The end of the work on an event; now, while it is not finished. */
@@ -118,15 +140,23 @@ function logsText({
   functions,
   insights,
 }: {
-  readonly eventId: string;
+  readonly eventId: string | null;
   readonly functions: readonly FunctionLog[];
   /** `null` on a local engine. */
   readonly insights: string | null;
 }): string {
   return [
-    prose(`${paint.bold(eventId)}: a function logs a line about an event only if something went wrong.`),
+    ...(eventId === null
+      ? []
+      : [
+          prose(
+            `${paint.bold(eventId)}: a function logs a line about an event only if something went wrong.`,
+          ),
+        ]),
     ...functions.flatMap(({ part, command }) => [`${part}:`, `  ${command}`]),
-    ...(insights === null ? [] : ['All of them, in Logs Insights:', `  ${insights}`]),
+    ...(insights === null
+      ? []
+      : [functions.length === 1 ? 'In Logs Insights:' : 'All of them, in Logs Insights:', `  ${insights}`]),
   ].join('\n');
 }
 

@@ -1,7 +1,6 @@
 import {
   type CloudWatchClient,
   type CompositeAlarm,
-  GetMetricDataCommand,
   type MetricAlarm,
   paginateDescribeAlarms,
 } from '@aws-sdk/client-cloudwatch';
@@ -27,6 +26,7 @@ import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
+import { readBacklog, readInvocations, readPeak } from './aws-metrics.ts';
 import type { Clients } from './clients.ts';
 import type {
   DeployedAlarm,
@@ -36,9 +36,6 @@ import type {
   Mapping,
   Resources,
 } from './resources.ts';
-
-/** The period in which the peak of the account's concurrency is looked for. */
-const PEAK_MS = 3_600_000;
 
 /** States in which a mapping reads, or is about to. `Disabling`, `Disabled` and `Deleting` are the others. */
 const READING = new Set(['Enabled', 'Enabling', 'Creating', 'Updating']);
@@ -92,6 +89,8 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
       return { limit, unreserved };
     },
     concurrencyPeak: () => readPeak(cloudwatch, clock.now()),
+    invocations: (name) => readInvocations(cloudwatch, name, clock.now()),
+    backlog: (url) => readBacklog(cloudwatch, url, clock.now()),
     alarms: () => readAlarms(cloudwatch),
   };
 }
@@ -115,6 +114,9 @@ async function readQueue(sqs: SQSClient, QueueUrl: string): Promise<DeployedQueu
     return {
       url: QueueUrl,
       arn: Attributes.QueueArn ?? '',
+      messages:
+        Number(Attributes.ApproximateNumberOfMessages ?? 0) +
+        Number(Attributes.ApproximateNumberOfMessagesNotVisible ?? 0),
       visibilityS: Number(Attributes.VisibilityTimeout),
       retentionS: Number(Attributes.MessageRetentionPeriod),
       messageBytesMax: Number(Attributes.MaximumMessageSize),
@@ -126,27 +128,6 @@ async function readQueue(sqs: SQSClient, QueueUrl: string): Promise<DeployedQueu
     if (/QueueDoesNotExist|NonExistentQueue/.test(errorCode(error))) return undefined;
     throw error;
   }
-}
-
-async function readPeak(cloudwatch: CloudWatchClient, now: number): Promise<number | undefined> {
-  const answer = await cloudwatch.send(
-    new GetMetricDataCommand({
-      StartTime: new Date(now - PEAK_MS),
-      EndTime: new Date(now),
-      MetricDataQueries: [
-        {
-          Id: 'peak',
-          MetricStat: {
-            Metric: { Namespace: 'AWS/Lambda', MetricName: 'UnreservedConcurrentExecutions' },
-            Period: 300,
-            Stat: 'Maximum',
-          },
-        },
-      ],
-    }),
-  );
-  const values = answer.MetricDataResults?.[0]?.Values ?? [];
-  return values.length === 0 ? undefined : Math.max(...values);
 }
 
 async function readAlarms(client: CloudWatchClient): Promise<DeployedAlarm[]> {

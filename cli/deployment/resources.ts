@@ -23,6 +23,10 @@ export interface Resources {
   concurrency(): Promise<AccountConcurrency>;
   /** The most unreserved concurrency that the account used in the last hour; `undefined` without a metric. */
   concurrencyPeak(): Promise<number | undefined>;
+  /** Counts the invocations of a function in the last 15 minutes, also those by an alias. CloudWatch stores them after a minute or two. */
+  invocations(functionName: string): Promise<Invocations>;
+  /** @param url - of a queue */
+  backlog(url: string): Promise<BacklogHistory>;
   /** All alarms of the account and region. */
   alarms(): Promise<readonly DeployedAlarm[]>;
 }
@@ -41,6 +45,8 @@ export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> 
   reservedConcurrency: ['lambda:GetFunctionConcurrency'],
   concurrency: ['lambda:GetAccountSettings'],
   concurrencyPeak: ['cloudwatch:GetMetricData'],
+  invocations: ['cloudwatch:GetMetricData'],
+  backlog: ['cloudwatch:GetMetricData'],
   alarms: ['cloudwatch:DescribeAlarms'],
 };
 
@@ -58,6 +64,8 @@ export interface DeployedTable {
 export interface DeployedQueue {
   readonly url: string;
   readonly arn: string;
+  /** The number of its messages, also of those in flight. */
+  readonly messages: number;
   readonly visibilityS: number;
   readonly retentionS: number;
   readonly messageBytesMax: number;
@@ -115,6 +123,21 @@ interface AccountConcurrency {
   readonly limit: number;
   /** The part of the limit that functions without a reservation share. */
   readonly unreserved: number;
+}
+
+/** The invocations of a function. */
+export interface Invocations {
+  readonly invocations: number;
+  /** Those that failed as a whole: the function did not start, crashed, or ran out of time. */
+  readonly errors: number;
+}
+
+/** The last 3 hours of a queue, oldest first; a queue without activity has gaps. Times are epoch milliseconds. */
+export interface BacklogHistory {
+  /** The most messages of each minute that a receive could return. */
+  readonly waiting: readonly { readonly at: number; readonly value: number }[];
+  /** The age of the oldest message in each period of 5 minutes, milliseconds. */
+  readonly agesMs: readonly { readonly at: number; readonly value: number }[];
 }
 
 /** An alarm. */

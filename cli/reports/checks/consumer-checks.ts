@@ -24,6 +24,7 @@ import {
 } from './check.ts';
 import {
   concurrencyFaults,
+  invocationFaults,
   itemFailures,
   mappingFaults,
   mappingOf,
@@ -41,6 +42,12 @@ export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCh
     check(name, 'flow', () => ruleProblems(subject), consumer),
     check(name, 'flow', () => deliveryFaults(subject), consumer),
     check(name, 'flow', () => concurrencyFaults(deps.resources, functionOf(consumer)), consumer),
+    check(
+      name,
+      'flow',
+      () => invocationFaults(deps.resources, functionOf(consumer), consumer.queue),
+      consumer,
+    ),
     check(name, 'settings', () => queueSettings(subject), consumer),
     check(name, 'settings', () => functionSettings(subject), consumer),
     check(name, 'settings', () => mappingSettings(subject), consumer),

@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
+import { INVOCATIONS_MS } from '../../deployment/aws-metrics.ts';
 import type { DeployedFunction, Mapping, Resources } from '../../deployment/resources.ts';
+import { duration } from '../../terminal/times.ts';
 import {
   type AsyncProblems,
   type CheckedFunction,
@@ -25,6 +27,26 @@ export async function* concurrencyFaults(
     const fix = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
     yield { problem: 'concurrency-zero', text, fix };
   }
+}
+
+/** The failed invocations that are a finding: a single one may be a message on which the function ran out of time. */
+const FAILURES_MIN = 2;
+
+/**
+ * Finds that the function of a queue fails as a whole whenever Lambda invokes it: the messages are received and never claimed. A handler
+ * that throws does not fail the invocation, because the function reports which messages failed.
+ */
+export async function* invocationFaults(
+  resources: Resources,
+  { part, name }: CheckedFunction,
+  queueUrl: string,
+): AsyncProblems {
+  const queue = await resources.queue(queueUrl);
+  if (queue === undefined || queue.messages === 0) return;
+  const { invocations, errors } = await resources.invocations(name);
+  if (errors < FAILURES_MIN || errors < invocations) return;
+  const text = `${part} received messages ${errors} times in the last ${duration(INVOCATIONS_MS)}, and its function ${name} failed each time: does it start?`;
+  yield { problem: 'invocations-fail', text, fix: ['npx', 'cdk-mailroom', 'logs', part] };
 }
 
 /**

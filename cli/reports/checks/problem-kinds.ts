@@ -17,6 +17,7 @@ const CAUSED_BY = {
   'no-mapping': 'DeleteEventSourceMapping20150331',
   'concurrency-zero': 'PutFunctionConcurrency20171031',
   'no-function': 'DeleteFunction20150331',
+  'invocations-fail': null,
   'stream-off': 'UpdateTable',
   'no-queue': 'DeleteQueue',
   'no-entry': null,

@@ -20,9 +20,9 @@ interface FindingCount {
 export const NOTHING_BROKEN = 'nothing visible is broken';
 export const NO_PROBLEM = 'no problem found';
 
-/** The state of a problem that checks found: a pause is intended, so it is only a warning. */
+/** The state of a problem that checks found: a pause is intended, and failed invocations may be those of one message. */
 export function problemState(problem: PartProblem['problem']): FindingState {
-  return problem === 'paused' ? 'look' : 'broken';
+  return problem === 'paused' || problem === 'invocations-fail' ? 'look' : 'broken';
 }
 
 /** True for a finding that no operator has acknowledged. */

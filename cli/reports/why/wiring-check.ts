@@ -30,6 +30,9 @@ const ROUTE_PROBLEMS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
   'target',
 ]);
 
+/** The cases of a message that its consumer has never claimed: failed invocations explain only these. */
+const UNCLAIMED: ReadonlySet<MessageCase> = new Set<MessageCase>(['waiting', 'waiting-late']);
+
 /** The cases of a message that its consumer has yet to claim, for the first time or again. */
 const TO_CLAIM: ReadonlySet<MessageCase | undefined> = new Set<MessageCase>([
   'waiting',
@@ -82,7 +85,9 @@ export function claimStopped(
   if (!TO_CLAIM.has(found)) return undefined;
   const own = wiring?.problems.filter(
     ({ part, problem }) =>
-      (part === consumer || part === 'bus') && (!isQueued || !ROUTE_PROBLEMS.has(problem)),
+      (part === consumer || part === 'bus') &&
+      (!isQueued || !ROUTE_PROBLEMS.has(problem)) &&
+      (problem !== 'invocations-fail' || UNCLAIMED.has(found)),
   );
   return stoppedBy(own, lines);
 }

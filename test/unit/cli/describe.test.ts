@@ -88,6 +88,22 @@ test('logs prints a command for each function that handled an event, and a link'
   expect(link).toContain(`source~(~'*2Faws*2Flambda*2Fsweep-function~'*2Faws*2Flambda*2Fworker-function)`);
 });
 
+test('logs of a consumer prints the command for its last lines, also those without an event', async () => {
+  const mailroom = { ...mailroomInMemory([fine]), functionOf: () => healthyFunction };
+  const { out, code } = await runInMemory(mailroom, ['logs', worker.name]);
+  expect(code).toBe(0);
+  const [part, command = ''] = out.split('\n');
+  expect(part).toBe('worker:');
+  expect(command).toMatch(
+    /^ {2}aws logs filter-log-events --log-group-name \S+ --start-time \d+ --end-time \d+ --query /,
+  );
+  const { document } = await runInMemory(mailroom, ['logs', worker.name, '--json']).then(({ out }) => ({
+    document: JSON.parse(out),
+  }));
+  expect(document).toMatchObject({ eventId: null, functions: [{ part: 'worker' }] });
+  expect(document.query).not.toContain('like');
+});
+
 test('logs of an unknown event says how to find one', async () => {
   const { err, code } = await runInMemory(mailroomInMemory([fine]), ['logs', 'order-1']);
   expect(code).toBe(3);

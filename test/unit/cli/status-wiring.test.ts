@@ -55,6 +55,24 @@ test('a healthy system has no problem of its wiring, and everything was checked'
 const DEPLOY = 'npx cdk deploy mailroom-dev --revert-drift';
 const DEPLOY_WORKER = 'npx cdk deploy dev/Things --revert-drift';
 
+test('a function that fails at every invocation is a warning with the command for its log', async () => {
+  const deployed = resourcesInMemory();
+  deployed.settings.invocations.set(worker.function, { invocations: 6, errors: 6 });
+  // Nothing waits for it.
+  expect((await statusOf(deployed.resources)).report.state).toBe('ok');
+  deployed.changeQueue(worker.queue, { messages: 1 });
+  const { report, text } = await statusOf(deployed.resources);
+  expect(report).toMatchObject({
+    state: 'look',
+    wiring: { problems: [{ part: worker.name, problem: 'invocations-fail' }] },
+  });
+  expect(text).toMatch(/^.*1 warning/);
+  expect(unwrapped(text)).toContain(
+    'worker received messages 6 times in the last 15 min, and its function worker-function failed each time: does it start?',
+  );
+  expect(text).toContain('mailroom logs worker');
+});
+
 describe('the status finds, and names the command that repairs it:', () => {
   test.each<[string, (deployed: Deployed) => void, [string, string], string]>([
     [

@@ -64,6 +64,47 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect(text).toContain(`AttributeKey=EventName,AttributeValue=${call} `);
   });
 
+  const failingInvocations = (deployed: Deployed, errors: number, invocations = errors) => {
+    deployed.settings.invocations.set(worker.function, { invocations, errors });
+    deployed.changeQueue(worker.queue, { messages: 1 });
+  };
+
+  test('its function fails at every invocation: it may not start, and the next command shows its log', async () => {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    failingInvocations(mailroom.deployed, 6);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    expect(code).toBe(1);
+    expect(text).toMatch(/^late/);
+    expect(text).toContain(
+      'Cause: worker received messages 6 times in the last 15 min, and its function worker-function failed each time: does it start?',
+    );
+    expect(lines.at(-1)).toBe('  npx cdk-mailroom logs worker --stage dev');
+  });
+
+  test('failed invocations of a function that is also successful, or one alone, are not its cause', async () => {
+    for (const [errors, invocations] of [
+      [6, 7],
+      [1, 1],
+    ] as const) {
+      const mailroom = troubled();
+      const eventId = await commit(mailroom);
+      await mailroom.publish();
+      failingInvocations(mailroom.deployed, errors, invocations);
+      expect((await whyOf(mailroom, eventId)).text).toMatch(/^waiting/);
+    }
+  });
+
+  test('failed invocations do not explain a message that was claimed and failed', async () => {
+    const mailroom = troubled(broken);
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    await mailroom.deliver();
+    failingInvocations(mailroom.deployed, 6);
+    expect((await whyOf(mailroom, eventId)).text).toMatch(/^retrying/);
+  });
+
   test('a failed one is not promised a retry by a consumer that receives nothing', async () => {
     const mailroom = troubled(broken);
     const eventId = await commit(mailroom);

@@ -28,6 +28,7 @@ const PROBLEMS: Readonly<Partial<Record<WiringKind, string>>> = {
   'no-mapping': 'No mapping',
   'concurrency-zero': 'Concurrency 0',
   'no-function': 'Function gone',
+  'invocations-fail': 'Does not start?',
   'no-bus': 'Bus gone',
   'stream-off': 'Stream off',
   'no-queue': 'Queue gone',

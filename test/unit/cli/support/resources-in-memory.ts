@@ -1,7 +1,9 @@
 import type {
+  BacklogHistory,
   DeployedAlarm,
   DeployedFunction,
   DeployedQueue,
+  Invocations,
   Mapping,
   Resources,
 } from '../../../../cli/deployment/resources.ts';
@@ -109,6 +111,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
       {
         url,
         arn: queueArn(url),
+        messages: 0,
         visibilityS: 180,
         retentionS: 14 * 86_400,
         messageBytesMax: 1_048_576,
@@ -172,6 +175,8 @@ export function resourcesInMemory(directory: Directory = deployed) {
     hasRecovery: true,
     concurrency: { limit: 1_000, unreserved: 1_000 },
     peak: undefined as number | undefined,
+    invocations: new Map<string, Invocations>(),
+    backlog: { waiting: [], agesMs: [] } as BacklogHistory,
     alarms: [alarm('mailroom-ops-Stuck-1A', mailroom.stack), alarm('other', 'other-stack', { actions: [] })],
   };
   const resources: Resources = {
@@ -187,6 +192,8 @@ export function resourcesInMemory(directory: Directory = deployed) {
     reservedConcurrency: async (name) => reserved.get(name),
     concurrency: async () => settings.concurrency,
     concurrencyPeak: async () => settings.peak,
+    invocations: async (name) => settings.invocations.get(name) ?? { invocations: 0, errors: 0 },
+    backlog: async () => settings.backlog,
     alarms: async () => settings.alarms,
   };
   const deps: DoctorDeps = {
