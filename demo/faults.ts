@@ -60,7 +60,7 @@ export async function createFaults(
 function bankDown({ deployment }: FaultDeps, bank: string): InjectedFault {
   const { lambda } = deployment.clients;
   return {
-    text: 'The bank refuses every call, because the reserved concurrency of its function is 0. Every charge of payments fails.',
+    text: 'The bank refuses every charge of payments. The reserved concurrency of its function is set to 0.',
     repairCommand: () =>
       deployment.awsLine(shell`lambda delete-function-concurrency --function-name ${bank}`),
     break: async () => {
@@ -81,7 +81,7 @@ function ruleOff(deps: FaultDeps, { name, rule = '' }: ConsumerEntry): InjectedF
   const enable = shell`events enable-rule --name ${rule} --event-bus-name ${target.EventBusName}`;
   const reason = `the rule of ${name} was disabled`;
   return {
-    text: `The rule of ${name} is disabled, so EventBridge drops its events.`,
+    text: `EventBridge drops the events of ${name}. Its rule is disabled.`,
     repairCommand: () => `${deployment.awsLine(enable)} && ${deployment.commandLine(repairLine(reason))}`,
     break: async () => {
       await deployment.clients.events.send(new DisableRuleCommand(target));
@@ -98,7 +98,7 @@ function queuePurged(deps: FaultDeps, { name, queue, function: functionName }: C
   const { deployment, signal } = deps;
   const reason = `the queue of ${name} was purged`;
   return {
-    text: `The queue of ${name} is purged, so its waiting messages are lost.`,
+    text: `The waiting messages of ${name} are lost. Its queue is purged.`,
     repairCommand: () => deployment.commandLine(repairLine(reason)),
     break: async () => {
       // A consumer that keeps up has an empty queue, and there would be nothing to lose.
@@ -129,7 +129,7 @@ function workerKilled(deps: FaultDeps, { name, function: FunctionName }: Consume
   let charge: SlowCharge | undefined;
   return {
     text:
-      `A worker of ${name} is killed after the bank charged and before it responded. You have nothing to repair: the queue redelivers ` +
+      `A worker of ${name} dies after the bank charged and before it responded. You have nothing to repair: the queue redelivers ` +
       'the message 30 seconds after its receive, and the bank charges once per key.',
     repairCommand: () => (charge === undefined ? '' : deployment.commandLine(shell`why ${charge.eventId}`)),
     break: async () => {

@@ -1,14 +1,15 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readPageFiles } from '../../cli/page/server/page-files.ts';
-import type { Flow, FlowEvent, StatusDocument } from '../../cli/page/server/protocol.ts';
-import { runningUi } from '../unit/cli/support/running-ui.ts';
+import type { FlowEvent } from '../../cli/page/server/protocol.ts';
 import { launchBrowser } from './support/chromium.ts';
+import { openedInMemory, statusOf } from './support/memory-page.ts';
 import { openPage, shows } from './support/opened-page.ts';
 
 const deadLetters = { state: 'broken', code: 'dead-letters', part: 'dead', count: 1 } as const;
 
 const browser = await launchBrowser();
+const opened = (options?: Parameters<typeof openedInMemory>[1]) =>
+  openedInMemory(browser as Browser, options);
 
 describe.skipIf(browser === undefined)('the frame of the page', () => {
   afterAll(() => browser?.close());
@@ -293,62 +294,6 @@ const MOVED: FlowEvent = {
   aggregateId: '6b3f1c52-8c1e-4a55-9d0c-20b18d1c03ff',
   correlationId: null,
 };
-
-const FLOW: Flow = {
-  at: 1,
-  status: null,
-  committedPerS: [],
-  processedPerS: {},
-  queues: {},
-  events: [],
-  eventsSince: null,
-  isSample: false,
-  unread: [],
-};
-
-/** A tab on a Mailroom in memory, served by the real server. */
-async function opened(options: { readonly reducedMotion?: 'no-preference' } = {}) {
-  const running = await runningUi({ page: await readPageFiles() });
-  const { page } = await openPage(browser as Browser, running.ui.redirectFile, options);
-  onTestFinished(() => page.context().close());
-  const send = async (part: Partial<Flow>) => {
-    await expect.poll(() => running.listeners.size).toBeGreaterThan(0);
-    for (const listener of running.listeners) listener({ kind: 'flow', flow: { ...FLOW, ...part } });
-  };
-  return { ...running, page, send };
-}
-
-/** The status of a Mailroom without consumers and events. */
-function statusOf(state: StatusDocument['state'], findings: StatusDocument['findings']): StatusDocument {
-  return {
-    stack: 'mailroom-dev',
-    region: 'us-east-1',
-    at: 1,
-    state,
-    ok: state === 'ok',
-    findings,
-    outbox: {
-      pending: 0,
-      oldestPendingMs: 0,
-      oldestCommittedMs: 0,
-      dead: 0,
-      unreadable: 0,
-      undeclared: 0,
-      firstUndeclared: null,
-      sweptAgoMs: null,
-      unsweptMs: 0,
-      scheduled: { withinMs: 0, due: 0, nextDueAt: null, overdue: 0 },
-    },
-    wiring: { problems: [], notChecked: [], skipped: [] },
-    looks: [],
-    heartbeat: null,
-    consumers: {},
-    sourceConsumers: {},
-    deadLetterSources: [],
-    gone: [],
-    atLeast: [],
-  };
-}
 
 /** The elements, of some, at which the page takes a pressed `/` for its own key. */
 async function takenIn(page: Page, elements: readonly string[]): Promise<string[]> {

@@ -2,7 +2,6 @@ import { render } from 'preact';
 import { DeadLettersScreen } from './dead-letters/dead-letters-screen.tsx';
 import { EventScreen } from './event/event-screen.tsx';
 import { FlowScreen } from './flow/flow-screen.tsx';
-import { rejectedAlone } from './flow/troubles.ts';
 import { App } from './frame/app.tsx';
 import type { OpenMailroom } from './frame/mailroom.ts';
 import type { Screen } from './frame/route.ts';
@@ -27,17 +26,12 @@ function deadLetters({ flow }: OpenMailroom): number {
   return (flow?.status?.deadLetterSources ?? []).reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Failed and rejected messages, except those that are counted as dead letters. */
+/** Failed and rejected messages: those that the screen lists at first. */
 function messages({ flow }: OpenMailroom): number {
-  const status = flow?.status ?? null;
-  if (status === null) return 0;
-  const atSources = Object.values(status.sourceConsumers).reduce(
+  const { consumers = {}, sourceConsumers = {} } = flow?.status ?? {};
+  return [...Object.values(consumers), ...Object.values(sourceConsumers)].reduce(
     (sum, { failed, rejected }) => sum + failed + rejected,
     0,
-  );
-  return Object.entries(status.consumers).reduce(
-    (sum, [name, { failed }]) => sum + failed + rejectedAlone(status, name),
-    atSources,
   );
 }
 

@@ -1,4 +1,5 @@
 import { receiptText } from '../../../lambdas/runtime/base/bridge-receipt.ts';
+import { fingerprint } from '../../../lambdas/runtime/base/fingerprint.ts';
 import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
@@ -20,6 +21,8 @@ export interface StoryLine {
   /** The consumer; `null` for the outbox and the relay. */
   readonly consumer: string | null;
   readonly text: string;
+  /** Of an ended attempt: equal for attempts that ended in the same way, with the same cause and effects. */
+  readonly cause?: string | undefined;
 }
 
 type StoryWord =
@@ -183,7 +186,8 @@ function pastStory({ consumer }: ToldMessage, { status, pastAttempts }: InboxRow
       ([name, state]) => `${clipped(name)} (${STATE_WORDS[state]})`,
     );
     const said = `${attemptText(attempt, consumer.maxAttempts)} ${ENDED[ended]}${errorText({ lastError: error })}`;
-    return tell('attempt-ended', at, ran.length === 0 ? said : `${said}; effects: ${ran.join(', ')}`);
+    const text = ran.length === 0 ? said : `${said}; effects: ${ran.join(', ')}`;
+    return { ...tell('attempt-ended', at, text), cause: [ended, fingerprint(error ?? ''), ...ran].join(' ') };
   });
 }
 

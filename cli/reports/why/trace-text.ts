@@ -9,6 +9,7 @@ import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { isActionRequired, typeOf, type WhyVerdict } from './event-state.ts';
+import type { RedriveCheck } from './redrive-check.ts';
 import { placedStory, type StoryLine, storyOf } from './story.ts';
 import type { Trace, TracedEvent } from './trace.ts';
 
@@ -35,6 +36,39 @@ export function eventReports({ events }: Trace, payload: boolean) {
       ...(payload ? { data: envelope?.data ?? null } : {}),
     };
   });
+}
+
+/**
+ * The error of the message, or of the event, that a verdict is about, and its dead letter, as in the JSON document.
+ *
+ * @param redrive - the verdict of a redrive on that dead letter; `undefined` if it was not checked
+ */
+export function subjectReport(
+  { events }: Trace,
+  { eventId, consumer }: Pick<WhyVerdict, 'eventId' | 'consumer'>,
+  redrive: RedriveCheck | undefined,
+) {
+  const event = events.find((one) => one.eventId === eventId);
+  const { messages = [], atSources = [] } = event ?? {};
+  const message = messages.find(({ consumer: { name } }) => name === consumer);
+  const atSource = atSources.find(({ consumer: { name } }) => name === consumer);
+  const row = readable(consumer === undefined ? event?.row : (message ?? atSource)?.row);
+  const reason = row?.status === 'REJECTED' ? row.reason : undefined;
+  const isOver = row?.status === 'PROCESSED' || row?.status === 'PUBLISHED';
+  const { deadLetter } = message ?? {};
+  const error = isOver ? undefined : (row?.lastError ?? deadLetter?.refusal);
+  return {
+    cause: [reason, error].filter((text) => text !== undefined).join(': ') || null,
+    deadLetter:
+      deadLetter === undefined
+        ? null
+        : {
+            source: deadLetter.source.name,
+            id: deadLetter.id,
+            expiresAt: deadLetter.expiresAt,
+            verdict: redrive?.id === deadLetter.id ? redrive.verdict : null,
+          },
+  };
 }
 
 /** The effects of a trace's messages whose work is not done, as in the JSON document; `effectsInDoubt` are those that may have happened without a result. */

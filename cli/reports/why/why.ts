@@ -16,7 +16,14 @@ import { findTrace } from './find-trace.ts';
 import { readMessageOrders } from './message-orders.ts';
 import { checkRedrive } from './redrive-check.ts';
 import type { Trace } from './trace.ts';
-import { effectReports, eventReports, payloadsOf, traceText, verdictText } from './trace-text.ts';
+import {
+  effectReports,
+  eventReports,
+  payloadsOf,
+  subjectReport,
+  traceText,
+  verdictText,
+} from './trace-text.ts';
 import { checkWiring, seenFrom } from './wiring-check.ts';
 
 interface WhyOptions extends Partial<WindowOptions> {
@@ -53,7 +60,7 @@ export async function why(deployment: Deployment, options: WhyOptions) {
   const verdict = verdictOf(trace, (table) => ({ ...contextAt(table), redrive }));
   const payloads = payload ? payloadsOf(trace) : [];
   const json = {
-    verdict: { ...verdict, consumer: verdict.consumer ?? null },
+    verdict: { ...verdict, consumer: verdict.consumer ?? null, ...subjectReport(trace, verdict, redrive) },
     events: eventReports(trace, payload),
     more: trace.more,
     searchedTo: trace.searched?.until ?? null,

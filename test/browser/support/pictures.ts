@@ -23,7 +23,7 @@ const VARIABLE: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** The parts whose lines differ from run to run: which events are the newest ones, and how many. */
-const VARYING_PARTS = '.stories, .more-stories';
+const VARYING_PARTS = '.stories, .stories + .more';
 
 /**
  * Checks that the committed picture of a screen is current: its text is committed beside it. With `PICTURES=renew`, takes both again.

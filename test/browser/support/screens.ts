@@ -86,12 +86,12 @@ export async function breakPart(page: Page, name: DemoFault['name']): Promise<vo
   await shows(faultOf(page, name), /^broken$/);
 }
 
-/** Repairs a fault of the demo by clicking, and waits until the part works. */
+/** Repairs a fault of the demo by clicking, and waits until the part is healthy. */
 export async function repairPart(page: Page, name: DemoFault['name']): Promise<void> {
   await faultOf(page, name)
     .getByRole('button', { name: /^Repair/ })
     .click();
-  await shows(faultOf(page, name), 'works');
+  await shows(faultOf(page, name), 'healthy');
 }
 
 /** The part of the demo's panel for a fault. */

@@ -35,7 +35,7 @@ export function DeadLetterView({ source, id, onPlan }: DeadLetterViewProps) {
         ) : (
           <Facts source={source} deadLetter={deadLetter} {...(shown && { status: shown.status })} />
         )}
-        <ReadingBar used={used} verb="Receiving">
+        <ReadingBar used={used} verb="Receiving" what="the dead letters of its source, for this one">
           <Button isDisabled={isReading} onClick={() => read({ source, id })}>
             {listed === undefined ? 'Read' : 'Read again'}
           </Button>

@@ -13,7 +13,7 @@ import { PlanDialog } from '../plans/plan-dialog.tsx';
 import { shownVerdict } from '../plans/verdicts.ts';
 import { DeadLetterView, PlanButtons } from './dead-letter-view.tsx';
 import { SourcePanel, UNKNOWN_CAUSE } from './source-panel.tsx';
-import { choiceOf, type ReadDeadLetter, useReadSources } from './sources.ts';
+import { choiceOf, type ReadDeadLetter, totalOf, useReadSources } from './sources.ts';
 
 /**
  * Dead letters: by source and cause, then those of a cause (`#/dead-letters/<source>?cause=…`), then one
@@ -71,13 +71,11 @@ function Overview({ only, onPlan }: PlanProps & { readonly only: string }) {
   const { info, flow } = useMailroom();
   const { of, read } = useReadSources();
   const status = flow?.status ?? null;
-  const counts = new Map((status?.deadLetterSources ?? []).map(({ source, count }) => [source, count]));
+  const countOf = (source: string) => totalOf(source, of(source).result, status);
   const known = info.sources.filter((source) => only === '' || source === only);
   // Before the first status, each may have dead letters.
-  const isEmpty = (source: string) =>
-    of(source).error === null &&
-    (of(source).result?.total ?? (status === null ? undefined : (counts.get(source) ?? 0))) === 0;
-  const sources = known.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
+  const isEmpty = (source: string) => of(source).error === null && countOf(source) === 0;
+  const sources = known.toSorted((a, b) => (countOf(b) ?? 0) - (countOf(a) ?? 0));
   const panels = (shown: readonly string[]) =>
     shown.map((source) => (
       <SourcePanel
@@ -106,9 +104,11 @@ function Overview({ only, onPlan }: PlanProps & { readonly only: string }) {
           </Button>
         )}
         <p class="quiet-text whole-line">
-          {empty.length === known.length
-            ? 'No event and no message is waiting for your decision.'
-            : 'Read only on request: receiving a dead letter hides it from other readers for up to 30 seconds.'}
+          {empty.length === known.length ? (
+            <State is="ok">No event and no message is waiting for your decision.</State>
+          ) : (
+            'Read only on request: receiving a dead letter hides it from other readers for up to 30 seconds.'
+          )}
         </p>
       </div>
       {sources.length === 0 && <p class="quiet-text">This Mailroom has no such dead-letter source.</p>}

@@ -18,6 +18,7 @@ import {
   type ReadResult,
   type ReadSource,
   sourceWords,
+  totalOf,
 } from './sources.ts';
 
 interface SourcePanelProps {
@@ -36,15 +37,19 @@ export function SourcePanel({ source, isEmpty, state, onRead, onPlan }: SourcePa
   const { isReading, error, result } = state;
   const status = flow?.status ?? null;
   const live = status?.deadLetterSources.find((known) => known.source === source);
-  // As they were read, or else by the live status; undefined if neither is known.
-  const total = result?.total ?? (status === null ? undefined : (live?.count ?? 0));
+  const total = totalOf(source, result, status);
   const title = (
     <h2 id={id}>
       <Stored text={source} />
     </h2>
   );
   const read = (
-    <Button isDisabled={isReading} onClick={onRead} aria-describedby={id}>
+    <Button
+      class={result === null && !isEmpty ? 'primary' : undefined}
+      isDisabled={isReading}
+      onClick={onRead}
+      aria-describedby={id}
+    >
       {result === null ? 'Read' : 'Read again'}
     </Button>
   );
@@ -70,7 +75,11 @@ export function SourcePanel({ source, isEmpty, state, onRead, onPlan }: SourcePa
         </div>
         <p class="quiet-text">{sourceWords(source)}</p>
       </div>
-      <ReadingBar used={{ reading: result, error, isReading }} verb="Receiving">
+      <ReadingBar
+        used={{ reading: result, error, isReading }}
+        verb="Receiving"
+        what="each dead letter, against the deployed code"
+      >
         {read}
         {result !== null && result.deadLetters.length > 0 && (
           <Button isDisabled={isReading} onClick={() => onPlan({ kind: 'redrive', source })}>

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { deadLetterJson } from '../../../reports/dead-letters/dead-letter-text.ts';
 import type { RedriveVerdict } from '../../../reports/dead-letters/redrive-plan.ts';
+import type { StatusDocument } from '../../server/protocol.ts';
 import type { Reading, ReadingDocuments } from '../../server/readings.ts';
 import { type Api, errorOf, type RefusedError, refused } from '../frame/api.ts';
 import { groupsOf } from '../frame/format.ts';
@@ -86,6 +87,18 @@ async function readSource(api: Api, source: string): Promise<ReadResult> {
   if (refusal !== null) throw refusal;
   const found = list.document?.deadLetterSources.find((listed) => listed.source === source);
   return result(list, { count: 0, deadLetters: [], ...found }, plan.error?.message ?? null);
+}
+
+/**
+ * The number of dead letters of a source, by the newer of its last reading and the live status; `undefined` if neither is known.
+ */
+export function totalOf(
+  source: string,
+  result: Pick<ReadResult, 'at' | 'total'> | null,
+  status: Pick<StatusDocument, 'at' | 'deadLetterSources'> | null,
+): number | undefined {
+  if (status === null || (result !== null && result.at > status.at)) return result?.total;
+  return status.deadLetterSources.find((known) => known.source === source)?.count ?? 0;
 }
 
 /**

@@ -1,30 +1,42 @@
 import { useEffect } from 'preact/hooks';
-import { time } from '../../../terminal/times.ts';
 import type { Reading } from '../../server/readings.ts';
+import { Newest } from '../flow/newest.tsx';
+import { NO_FLOW } from '../flow/stories.ts';
 import type { RefusedError } from '../frame/api.ts';
+import { Busy, Placeholder } from '../frame/busy.tsx';
 import { Ago, At } from '../frame/clocks.tsx';
 import { Button, Command } from '../frame/controls.tsx';
-import { preciseTime, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { useReading } from '../frame/reading.tsx';
 import { type Route, routeTo } from '../frame/route.ts';
-import { Notice, Refused, State } from '../frame/state.tsx';
+import { Refused } from '../frame/state.tsx';
 import { EventLink, Stored, StoredJson } from '../frame/stored.tsx';
-import { type Column, Fact, Table } from '../frame/table.tsx';
-import { commandLike, type EventReport, isBad, type WhyDocument } from './waterfall.ts';
+import { Fact } from '../frame/table.tsx';
+import { Timeline } from './timeline-view.tsx';
+import { VerdictNotice } from './verdict-notice.tsx';
+import { commandLike, type EventReport, type WhyDocument } from './waterfall.ts';
 import { Waterfall } from './waterfall-view.tsx';
 
 /** The state of an event, its problem and the remedy: the command `why`. */
 export function EventScreen({ route: { argument: id, query } }: { readonly route: Route }) {
   if (id !== '') return <WhyScreen key={id} id={id} since={query.since} />;
+  return <NoEvent />;
+}
+
+/** The ids that can be searched for, and the newest events. */
+function NoEvent() {
+  const { flow } = useMailroom();
   return (
-    <div>
-      <h1>Event</h1>
-      <p class="quiet-text">
-        Search for an event id or at least its first 8 characters, an aggregate id such as an order id, a
-        correlation id, any value in the data of an event, the id of an external event, or a dead-letter id.
-      </p>
-    </div>
+    <>
+      <div>
+        <h1>Event</h1>
+        <p class="quiet-text">
+          Search for an event id or its first 8 characters, an order id or another aggregate id, a correlation
+          id, a value in the data of an event, the id of an external event, or a dead-letter id.
+        </p>
+      </div>
+      <Newest flow={flow ?? NO_FLOW} />
+    </>
   );
 }
 
@@ -50,7 +62,7 @@ function WhyScreen({ id, since }: WhyProps) {
         </h1>
         <p class="row">
           <span role="status">
-            {isReading ? 'Reading' : <span class="unseen">{document?.verdict.state}</span>}
+            {isReading ? <Busy what={READ} /> : <span class="unseen">{document?.verdict.state}</span>}
           </span>
           {!isReading && reading !== null && <Ago at={reading.at} />}
           <Button isDisabled={isReading} onClick={() => readAgain()}>
@@ -58,6 +70,7 @@ function WhyScreen({ id, since }: WhyProps) {
           </Button>
         </p>
       </div>
+      {isReading && reading === null && <Placeholder />}
       {error !== null && <NotFound id={id} error={error} since={since} />}
       {document !== null && reading !== null && (
         <Found
@@ -71,6 +84,9 @@ function WhyScreen({ id, since }: WhyProps) {
     </>
   );
 }
+
+/** The rows and queues that `why` reads. */
+const READ = "the outbox, each consumer's inbox and queue, and the dead letters";
 
 /** Longer ranges of the search. */
 const RANGES = ['6h', '24h', '7d'];
@@ -105,16 +121,7 @@ function Found({ document, reading: { command, at }, ...payloads }: FoundProps) 
   const [first] = events;
   return (
     <>
-      <Notice is={stateOf(verdict.state)} title={<span class="verdict">{verdict.state}</span>}>
-        <p>
-          <Stored text={verdict.text} />
-        </p>
-        {verdict.next !== null && (
-          <p>
-            <Command line={verdict.next} />
-          </p>
-        )}
-      </Notice>
+      <VerdictNotice document={document} />
       {first !== undefined && <EventFacts event={first} />}
       {document.searchedTo !== null && (
         <p class="quiet-text">
@@ -158,52 +165,6 @@ function EventFacts({ event }: { readonly event: EventReport }) {
       <Fact title="Caused by">{causationId && <EventLink id={causationId} isWhole />}</Fact>
       <Fact title="Trace">{traceId && <Stored text={traceId} clip={CHARACTERS} />}</Fact>
     </dl>
-  );
-}
-
-interface TimelineRow {
-  readonly key: string;
-  readonly order: number;
-  readonly type: string;
-  readonly line: EventReport['story'][number];
-}
-
-const COLUMNS: readonly Column<TimelineRow>[] = [
-  {
-    title: 'Time (UTC)',
-    cell: ({ line: { at } }) =>
-      at === null ? <span class="quiet-text">no time</span> : <span title={time(at)}>{preciseTime(at)}</span>,
-  },
-  { title: 'Event', cell: ({ type }) => <Stored text={type} clip={60} /> },
-  { title: 'Where', cell: ({ line: { consumer } }) => consumer ?? 'outbox' },
-  {
-    title: 'What',
-    cell: ({ line }) => {
-      const text = <Stored text={line.text} />;
-      return isBad(line) ? <State is="broken">{text}</State> : text;
-    },
-  },
-];
-
-/** The story in words, in order of time. A line without a time follows the one before it. */
-function Timeline({ events }: { readonly events: readonly EventReport[] }) {
-  const rows = events.flatMap(({ eventId, type, story }) => {
-    let order = 0;
-    return story.map((line, index) => {
-      order = line.at ?? order;
-      return { key: `${eventId} ${index}`, order, type: type ?? 'unreadable', line };
-    });
-  });
-  return (
-    <section class="panel">
-      <Table
-        caption="Timeline"
-        columns={events.length > 1 ? COLUMNS : COLUMNS.filter(({ title }) => title !== 'Event')}
-        rows={rows.sort((a, b) => a.order - b.order)}
-        keyOf={({ key }) => key}
-        empty="Nothing is stored about this event."
-      />
-    </section>
   );
 }
 

@@ -8,7 +8,7 @@ export type WhyDocument = ReadingDocuments['why'];
 export type EventReport = WhyDocument['events'][number];
 
 /** A line of an event's story, as `why` tells it. */
-type ReportLine = EventReport['story'][number];
+export type ReportLine = EventReport['story'][number];
 
 /** A stretch of time in a lane. */
 export interface Bar {

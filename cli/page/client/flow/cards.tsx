@@ -15,9 +15,10 @@ interface CardProps {
 export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardProps) {
   const pending = status?.outbox.pending ?? 0;
   return (
-    <Part node="outbox" title="Outbox" troubles={troubles}>
+    <Part node="outbox" title="Outbox" isRead={status !== null} troubles={troubles}>
       <p>
-        <span class="rate">{rate(committedPerS.at(-1) ?? 0)}</span> <span class="quiet-text">committed</span>
+        <span class="rate">{committedPerS.length === 0 ? '–' : rate(committedPerS.at(-1) ?? 0)}</span>{' '}
+        <span class="quiet-text">committed</span>
       </p>
       <Sparkline values={committedPerS} label="Events committed" />
       {status !== null && (
@@ -56,7 +57,7 @@ export function RelayCard({ flow: { status }, troubles }: CardProps) {
   const { sweptAgoMs = null } = status?.outbox ?? {};
   const heartbeat = status?.heartbeat ?? null;
   return (
-    <Part node="relay" title="Relay" troubles={troubles}>
+    <Part node="relay" title="Relay" isRead={status !== null} troubles={troubles}>
       {status !== null && (
         <dl>
           <Metric name="Last sweep">{sweptAgoMs === null ? 'never' : `${roughly(sweptAgoMs)} ago`}</Metric>
@@ -73,29 +74,31 @@ export function RelayCard({ flow: { status }, troubles }: CardProps) {
 }
 
 /** The bus. @param consumers - their number */
-export function BusCard({
-  troubles,
-  consumers,
-}: Pick<CardProps, 'troubles'> & { readonly consumers: number }) {
+export function BusCard({ flow, troubles, consumers }: CardProps & { readonly consumers: number }) {
   return (
-    <Part node="bus" title="Bus" troubles={troubles}>
+    <Part node="bus" title="Bus" isRead={flow.status !== null} troubles={troubles}>
       <p class="quiet-text">EventBridge, to {many(consumers, 'consumer')}</p>
     </Part>
   );
 }
 
-interface PartProps extends Pick<CardProps, 'troubles'> {
+interface TroublesProps extends Pick<CardProps, 'troubles'> {
+  /** Before the first status, a part is neither well nor in trouble. */
+  readonly isRead: boolean;
+}
+
+interface PartProps extends TroublesProps {
   readonly node: string;
   readonly title: string;
   readonly children: ComponentChildren;
 }
 
-function Part({ node, title, troubles, children }: PartProps) {
+function Part({ node, title, children, ...state }: PartProps) {
   return (
     <section class="part" data-node={node}>
       <div class="row spread">
         <h3>{title}</h3>
-        <Troubles troubles={troubles} />
+        <Troubles {...state} />
       </div>
       {children}
     </section>
@@ -116,14 +119,14 @@ export function ConsumerRow({
         {name}
         {forwardsTo !== null && <span class="quiet-text"> to {forwardsTo}</span>}
       </h3>
-      <Troubles troubles={troubles} />
+      <Troubles isRead={flow.status !== null} troubles={troubles} />
       <dl class="metrics">
         <Metric name="Backlog">
           <Backlog name={name} flow={flow} />
         </Metric>
         <Metric name="Oldest">{oldestMs > 0 ? roughly(oldestMs) : '–'}</Metric>
         <Metric name="Processed">
-          <span>{rate(processed.at(-1) ?? 0)}</span>
+          <span>{flow.status === null && processed.length === 0 ? '–' : rate(processed.at(-1) ?? 0)}</span>
           <Sparkline values={processed} label={`Messages processed by ${name}`} />
         </Metric>
       </dl>
@@ -160,7 +163,9 @@ export function NeighborGroup({ neighbor }: { readonly neighbor: NeighborStatus 
 function Backlog({ name, flow }: { readonly name: string; readonly flow: Flow }) {
   const now = flow.queues[name];
   if (now === null) return <State is="broken">unread</State>;
-  const { queued = 0, inFlight = 0 } = now ?? flow.status?.consumers[name] ?? {};
+  const depth = now ?? flow.status?.consumers[name];
+  if (depth === undefined) return <>–</>;
+  const { queued = 0, inFlight = 0 } = depth;
   return (
     <>
       {count(queued + inFlight)}
@@ -175,7 +180,8 @@ function Backlog({ name, flow }: { readonly name: string; readonly flow: Flow })
 }
 
 /** The state of a part: its troubles in words, or that it has none. */
-function Troubles({ troubles }: Pick<CardProps, 'troubles'>) {
+function Troubles({ isRead, troubles }: TroublesProps) {
+  if (!isRead) return <State is="busy">reading</State>;
   if (troubles.length === 0) return <State is="ok">ok</State>;
   return (
     <span class="troubles">

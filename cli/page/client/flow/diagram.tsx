@@ -18,7 +18,7 @@ export function Diagram({ flow }: { readonly flow: Flow }) {
       <Edges ground={ground} edges={edgesOf(consumers, troubles)} flow={flow} />
       <OutboxCard flow={flow} troubles={troublesAt(troubles, 'table')} />
       <RelayCard flow={flow} troubles={troublesAt(troubles, 'stream relay', 'sweep', 'heartbeat')} />
-      <BusCard troubles={troublesAt(troubles, 'bus')} consumers={consumers.length} />
+      <BusCard flow={flow} troubles={troublesAt(troubles, 'bus')} consumers={consumers.length} />
       <div class="consumers">
         <div class="consumers-head" aria-hidden="true">
           <span>Consumer</span>

@@ -1,39 +1,34 @@
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { isOpen } from '../../../reports/findings/finding-counts.ts';
-import { escaped } from '../../../terminal/escaped.ts';
-import { duration } from '../../../terminal/times.ts';
-import type { Flow, FlowEvent } from '../../server/protocol.ts';
-import { Ago, At } from '../frame/clocks.tsx';
+import type { Flow } from '../../server/protocol.ts';
+import { Busy } from '../frame/busy.tsx';
+import { At } from '../frame/clocks.tsx';
+import { More } from '../frame/controls.tsx';
 import { Finding } from '../frame/finding.tsx';
-import { stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { routeTo } from '../frame/route.ts';
-import { Icon, Notice, State } from '../frame/state.tsx';
-import { EventLink, ShortId, Stored } from '../frame/stored.tsx';
+import { Notice } from '../frame/state.tsx';
+import { Stored } from '../frame/stored.tsx';
 import { DemoPanel } from './demo-panel.tsx';
 import { Diagram } from './diagram.tsx';
+import { Faults } from './faults.tsx';
+import { Newest } from './newest.tsx';
 import { SourceConsumers } from './source-consumers.tsx';
-import { type Story, storiesOf, summaryOf } from './stories.ts';
+import { NO_FLOW } from './stories.ts';
 
-/** Everything that moves, waits or is stuck. */
+/** The findings, then everything that moves, waits or is stuck. */
 export function FlowScreen() {
-  const { flow, connection } = useMailroom();
-  if (flow === null) {
-    return (
-      <>
-        <h1>Flow</h1>
-        <Notice
-          is="busy"
-          title={connection === 'lost' ? "The web console's server is not responding" : 'Reading'}
-        />
-      </>
-    );
-  }
+  const flow = useMailroom().flow ?? NO_FLOW;
   return (
     <>
       <h1 class="unseen">Flow</h1>
       <DemoPanel />
-      <Findings findings={flow.status?.findings ?? []} />
+      {flow.status === null ? (
+        <p role="status">
+          <Busy what="the outbox, every queue and the wiring between them" />
+        </p>
+      ) : (
+        <Findings findings={flow.status.findings} />
+      )}
       {flow.unread.map(({ part, message }) => (
         <Notice
           key={part}
@@ -55,171 +50,51 @@ export function FlowScreen() {
         </h2>
         <Diagram flow={flow} />
       </section>
+      <Faults />
       <SourceConsumers status={flow.status} />
       <Newest flow={flow} />
     </>
   );
 }
 
+/** The findings that are shown at first: with more, the flow would be out of sight. */
+const FINDINGS_SHOWN = 4;
+
 /** The findings of `mailroom status`: each with the commands to run first, or with the operator who has acknowledged it. */
 function Findings({ findings }: Pick<NonNullable<Flow['status']>, 'findings'>) {
+  const [isWhole, setWhole] = useState(false);
   if (findings.length === 0) return null;
   return (
     <section aria-labelledby="findings-title" class="findings">
       <h2 id="findings-title">{findings.some(isOpen) ? 'What to do' : 'Acknowledged'}</h2>
       <div class="panel">
         <ul class="lines">
-          {findings.map(({ state, what, commands, acknowledged }) => (
-            <Finding
-              key={what}
-              is={acknowledged === undefined ? state : 'idle'}
-              text={what}
-              commands={commands}
-              note={acknowledged && 'acknowledged'}
-            >
-              {acknowledged && (
-                <p>
-                  Acknowledged by <Stored text={acknowledged.by} clip={80} /> until{' '}
-                  <At at={acknowledged.until} />: <Stored text={acknowledged.reason} clip={200} />
-                </p>
-              )}
-            </Finding>
-          ))}
+          {(isWhole ? findings : findings.slice(0, FINDINGS_SHOWN)).map(
+            ({ state, what, commands, acknowledged }) => (
+              <Finding
+                key={what}
+                is={acknowledged === undefined ? state : 'idle'}
+                text={what}
+                commands={commands}
+                note={acknowledged && 'acknowledged'}
+              >
+                {acknowledged && (
+                  <p>
+                    Acknowledged by <Stored text={acknowledged.by} clip={80} /> until{' '}
+                    <At at={acknowledged.until} />: <Stored text={acknowledged.reason} clip={200} />
+                  </p>
+                )}
+              </Finding>
+            ),
+          )}
         </ul>
       </div>
+      <More
+        total={findings.length}
+        most={FINDINGS_SHOWN}
+        isWhole={isWhole}
+        onClick={() => setWhole(!isWhole)}
+      />
     </section>
-  );
-}
-
-/** The stories that are shown at first. */
-const STORIES_SHOWN = 12;
-
-/** The newest events by correlation id: a story is a line that opens into its events. */
-function Newest({ flow: { at, events, eventsSince, isSample } }: { readonly flow: Flow }) {
-  const [isWhole, setWhole] = useState(false);
-  const stories = storiesOf(events);
-  return (
-    <section class="panel" aria-labelledby="newest-title">
-      <div class="panel-head">
-        <h2 id="newest-title">Newest events</h2>
-        <p class="quiet-text">
-          {isSample ? 'A sample, because more than 100 events are committed per second' : 'By correlation id'}
-        </p>
-      </div>
-      {stories.length === 0 ? (
-        <p class="quiet-text">
-          {eventsSince === null
-            ? 'Reading'
-            : `No events in the last ${duration(at - eventsSince)}. New events appear here.`}
-        </p>
-      ) : (
-        <ol class="stories">
-          {(isWhole ? stories : stories.slice(0, STORIES_SHOWN)).map((story) => (
-            <StoryLine key={story.id} story={story} />
-          ))}
-        </ol>
-      )}
-      {stories.length > STORIES_SHOWN && (
-        <p class="more-stories">
-          <button type="button" class="quiet" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
-            {isWhole ? 'Show fewer' : `Show all ${stories.length}`}
-          </button>
-        </p>
-      )}
-    </section>
-  );
-}
-
-function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
-  const [isOpen, setOpen] = useState(false);
-  const [first] = events;
-  const details = useId();
-  return (
-    <li>
-      <div class="story">
-        <button
-          type="button"
-          class="quiet twisty"
-          aria-expanded={isOpen}
-          aria-controls={details}
-          aria-label={`Events of ${escaped(id)} at each consumer`}
-          onClick={() => setOpen(!isOpen)}
-        >
-          <Icon name={isOpen ? 'down' : 'right'} />
-        </button>
-        {first !== undefined && <Aggregate event={first} />}
-        <span class="story-events">
-          {events.map((event) => (
-            <span key={event.eventId} class="story-event">
-              {event !== first && <Icon name="next" />}
-              <a href={routeTo('event', event.eventId)}>
-                <Type event={event} />
-              </a>
-              <Summary event={event} />
-            </span>
-          ))}
-        </span>
-        <span class="id">
-          <ShortId id={id} />
-        </span>
-        <span class="story-age">
-          <Ago at={at} />
-        </span>
-      </div>
-      <ul id={details} class="story-details" hidden={!isOpen}>
-        {isOpen && events.map((event) => <EventStates key={event.eventId} event={event} />)}
-      </ul>
-    </li>
-  );
-}
-
-interface EventProps {
-  readonly event: FlowEvent;
-}
-
-/** The state of an event: in the line of a story, a symbol is enough for one that is well. */
-function Summary({ event }: EventProps) {
-  const { is, text } = summaryOf(event);
-  return <State is={is}>{is === 'ok' ? <span class="unseen">{text}</span> : text}</State>;
-}
-
-/** Types longer than this are cut. */
-const TYPE_CHARACTERS = 48;
-
-function Type({ event: { type } }: EventProps) {
-  return <Stored text={type ?? 'unreadable'} clip={TYPE_CHARACTERS} />;
-}
-
-/** The aggregate of an event, e.g. `Order …8d1c03ff`, with a link to its events. */
-function Aggregate({ event: { aggregateType, aggregateId } }: EventProps) {
-  return (
-    <span class="aggregate">
-      {aggregateType !== null && <Stored text={aggregateType} clip={TYPE_CHARACTERS} />}
-      {aggregateId !== null && (
-        <a class="id" href={routeTo('event', aggregateId)}>
-          <ShortId id={aggregateId} />
-        </a>
-      )}
-    </span>
-  );
-}
-
-function EventStates({ event }: EventProps) {
-  const outbox = event.status.toLowerCase();
-  return (
-    <li>
-      <Type event={event} />
-      <EventLink id={event.eventId} />
-      <Aggregate event={event} />
-      <span class="event-states">
-        <State is={stateOf(outbox)}>{outbox}</State>
-        {Object.entries(event.consumers).map(([name, state]) => (
-          <span key={name} class="event-state">
-            <span class="quiet-text">{name}</span> <State is={stateOf(state)}>{state}</State>
-          </span>
-        ))}
-      </span>
-      <Ago at={event.at} />
-    </li>
   );
 }

@@ -1,5 +1,18 @@
-import type { FlowEvent } from '../../server/protocol.ts';
+import type { Flow, FlowEvent } from '../../server/protocol.ts';
 import { groupsOf, type StateName, stateOf, WORST_FIRST } from '../frame/format.ts';
+
+/** The flow before the first reading. */
+export const NO_FLOW: Flow = {
+  at: 0,
+  status: null,
+  committedPerS: [],
+  processedPerS: {},
+  queues: {},
+  events: [],
+  eventsSince: null,
+  isSample: false,
+  unread: [],
+};
 
 /** The events with one correlation id, e.g. those of an order. */
 export interface Story {

@@ -2,7 +2,8 @@ import type { ComponentChildren, ComponentType } from 'preact';
 import { useCallback, useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks';
 import type { MailroomInfo } from '../../server/protocol.ts';
 import { type Api, createApi, exchangeToken, type RefusedError, refused } from './api.ts';
-import { count, headlineOf } from './format.ts';
+import { Busy, useSlow } from './busy.tsx';
+import { count, type Headline, headlineOf } from './format.ts';
 import { Band, Search, Shortcuts } from './head.tsx';
 import { MailroomProvider, useLive, useMailroom } from './mailroom.ts';
 import { focusMain, hasFocus, MAIN, parseRoute, type Route, routeTo, type Screen } from './route.ts';
@@ -30,7 +31,13 @@ export function App(props: AppProps) {
   }, []);
   switch (state.is) {
     case 'opening':
-      return <p class="alone">Opening</p>;
+      return (
+        <Alone>
+          <p role="status">
+            <Busy verb="Opening" what="the Mailroom's directory entry and account" />
+          </p>
+        </Alone>
+      );
     case 'no-key':
       // The key lives in this tab's memory only, so a reload loses it.
       return (
@@ -93,12 +100,17 @@ function Open({ api, info, onKeyLost, ...parts }: OpenProps) {
   );
 }
 
+/** The headline if the first status takes long. The Flow screen names what is checked. */
+const CHECKING: Headline = { is: 'idle', text: 'Checking…' };
+
 /** The frame around every screen. */
 function Shell({ screens, Runs }: AppProps) {
   const route = useRoute();
   const mailroom = useMailroom();
   const screen = screens.find(({ name }) => name === route.screen) ?? screens[0];
-  const headline = headlineOf(mailroom.flow?.status ?? null);
+  const status = mailroom.flow?.status ?? null;
+  const isSlow = useSlow(status === null);
+  const headline = isSlow ? CHECKING : headlineOf(status);
   useEffect(() => {
     document.title = `${headline.text} · ${screen?.title} · ${mailroom.info.stack} · Mailroom`;
   }, [headline.text, screen?.title, mailroom.info.stack]);
@@ -110,12 +122,13 @@ function Shell({ screens, Runs }: AppProps) {
     opened.current = { place, route };
     if (before.route === route || (before.place === place && hasFocus())) return;
     window.scrollTo(0, 0);
-    focusMain();
+    // A screen that is higher than the window would be scrolled, and the verdict above it be out of sight.
+    focusMain({ preventScroll: true });
   }, [place, route]);
   if (screen === undefined) return null;
   return (
     <>
-      <button type="button" class="skip" onClick={focusMain}>
+      <button type="button" class="skip" onClick={() => focusMain()}>
         Skip to the content
       </button>
       <Band />

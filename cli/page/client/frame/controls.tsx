@@ -24,6 +24,27 @@ export function Button({ isDisabled = false, onClick, type = 'button', ...rest }
   );
 }
 
+interface MoreProps {
+  /** The entries of the list. */
+  readonly total: number;
+  /** Those that are shown at first. */
+  readonly most: number;
+  readonly isWhole: boolean;
+  readonly onClick: () => void;
+}
+
+/** The button below a list that shows the rest of it; nothing if there is no rest. */
+export function More({ total, most, isWhole, onClick }: MoreProps) {
+  if (total <= most) return null;
+  return (
+    <p class="more">
+      <button type="button" class="quiet" aria-expanded={isWhole} onClick={onClick}>
+        {isWhole ? 'Show fewer' : `Show all ${total}`}
+      </button>
+    </p>
+  );
+}
+
 interface ChoiceProps<Value extends string> {
   readonly label: string;
   readonly value: Value;

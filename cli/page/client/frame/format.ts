@@ -87,7 +87,7 @@ export function stateOf(word: string): StateName {
 /** The one line of the verdict: the tab's title and the page's live region. */
 export interface Headline {
   readonly is: 'ok' | 'look' | 'broken' | 'idle';
-  /** E.g. `2 problems`. */
+  /** E.g. `2 problems, 1 warning`. */
   readonly text: string;
 }
 
@@ -99,8 +99,11 @@ export function headlineOf(
   } | null,
 ): Headline {
   if (status === null) return { is: 'idle', text: 'Reading' };
-  const [worst] = findingCounts(status.findings, status.wiring);
-  return worst ?? { is: 'ok', text: capitalized(NOTHING_BROKEN) };
+  const counts = findingCounts(status.findings, status.wiring);
+  const [worst] = counts;
+  if (worst === undefined) return { is: 'ok', text: capitalized(NOTHING_BROKEN) };
+  // Every line of the list counts, so that the two agree.
+  return { is: worst.is, text: counts.map(({ text }) => text).join(', ') };
 }
 
 /** The words of the command at the beginning of a line. */

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Reading, ReadingName, ReadingParameters } from '../../server/readings.ts';
 import { errorOf, type RefusedError } from './api.ts';
+import { Busy, Placeholder } from './busy.tsx';
 import { Ago } from './clocks.tsx';
 import { SameCommand } from './controls.tsx';
 import { useNow, useTask } from './mailroom.ts';
@@ -35,21 +36,23 @@ interface ReadingBarProps {
     readonly error: RefusedError | null;
     readonly isReading: boolean;
   };
-  /** The work while it is read, e.g. `Checking`. */
-  readonly verb: string;
+  /** The work while it is read. @default 'Reading' */
+  readonly verb?: string;
+  /** Shown if it takes long: the parts that are read, e.g. `the operations log`. */
+  readonly what: string;
   /** The controls that start it. */
   readonly children: ComponentChildren;
 }
 
 /** The controls of a reading, its age, why the last one failed, and the command that does the same. */
-export function ReadingBar({ used: { reading, error, isReading }, verb, children }: ReadingBarProps) {
+export function ReadingBar({ used: { reading, error, isReading }, verb, what, children }: ReadingBarProps) {
   return (
     <>
       <div class="row">
         {children}
         <p role="status" class="reading-state">
           {isReading ? (
-            <State is="busy">{verb}</State>
+            <Busy what={what} {...(verb !== undefined && { verb })} />
           ) : (
             reading !== null && error === null && <span class="unseen">Done</span>
           )}
@@ -59,6 +62,7 @@ export function ReadingBar({ used: { reading, error, isReading }, verb, children
       </div>
       <Refused error={error} />
       <Notes notes={reading?.notes ?? []} />
+      {isReading && reading === null && <Placeholder />}
     </>
   );
 }

@@ -78,8 +78,8 @@ export interface Screen {
 export const MAIN = 'main';
 
 /** Moves the focus to the screen: for a control that leaves the page with its own click. */
-export function focusMain(): void {
-  document.getElementById(MAIN)?.focus();
+export function focusMain(options: FocusOptions = {}): void {
+  document.getElementById(MAIN)?.focus(options);
 }
 
 /** False if nothing has the focus, e.g. because the element that had it is gone. */

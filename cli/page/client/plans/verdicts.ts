@@ -24,7 +24,7 @@ const SIGNS: Readonly<Record<string, StateName>> = {
 };
 
 /** The verdicts whose next step is a command that the event's screen shows. */
-const BY_COMMAND: ReadonlySet<string> = new Set(['too-old', 'row-deleted']);
+export const BY_COMMAND: ReadonlySet<string> = new Set<RedriveVerdict>(['too-old', 'row-deleted']);
 
 /** A verdict of a redrive. @param source - of the dead letter */
 export function shownVerdict(verdict: RedriveVerdict, source: string, count = 1): ShownVerdict {

@@ -37,7 +37,7 @@ export function AuditScreen() {
           Checks that every published event is accounted for at every consumer. Changes nothing.
         </p>
       </div>
-      <ReadingBar used={used} verb="Reading events">
+      <ReadingBar used={used} what="every event of the range at every consumer">
         <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
         <Button
           class={reading === null ? 'primary' : undefined}
@@ -47,6 +47,7 @@ export function AuditScreen() {
           {reading === null ? 'Run the audit' : 'Run the audit again'}
         </Button>
       </ReadingBar>
+      {reading === null && !isReading && <Answers />}
       {audit !== undefined && (
         <section class="stack" aria-label="Result">
           <Verdict audit={audit} isOk={reading?.exitCode === 0} />
@@ -59,6 +60,22 @@ export function AuditScreen() {
         <PlanDialog request={{ kind: 'repair', since: sinceOf(audit) }} onClose={() => setPlanning(false)} />
       )}
     </>
+  );
+}
+
+/** The answers of an audit, before it has run. */
+function Answers() {
+  return (
+    <section class="panel stack" aria-labelledby="answers-title">
+      <h2 id="answers-title">Not audited yet</h2>
+      <ul class="plain-list">
+        <li>Missing: published, but a consumer never received it. A plan sends it again, only there.</li>
+        <li>Open: still waiting, being worked on, or rejected.</li>
+        <li>Duplicated: the same event twice, with the same cause.</li>
+        <li>Cannot tell: the queue is not empty yet. The result says when it can.</li>
+      </ul>
+      <p class="quiet-text">Reads every event of the range.</p>
+    </section>
   );
 }
 

@@ -6,7 +6,7 @@ import type { ReadingDocuments } from '../../server/readings.ts';
 import { Attempts } from '../frame/attempts.tsx';
 import { Ago, Due, Expiry } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
-import { count, stateOf } from '../frame/format.ts';
+import { count, many, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { ReadingBar, useReading } from '../frame/reading.tsx';
 import { type Route, routeTo } from '../frame/route.ts';
@@ -70,7 +70,7 @@ export function MessagesScreen({ route: { query } }: { readonly route: Route }) 
         <h1>Messages</h1>
         <p class="quiet-text">Messages that consumers could not process, or have not claimed.</p>
       </div>
-      <ReadingBar used={{ reading: found, error, isReading }} verb="Reading">
+      <ReadingBar used={{ reading: found, error, isReading }} what="the inbox of every consumer">
         <Choice label="State" value={state} options={STATES} onChange={choose('state')} />
         <Choice label="Consumer" value={consumer} options={consumers} onChange={choose('consumer')} />
         <Choice label="List" value={isByCause ? by : 'each'} options={GROUPS} onChange={choose('by')} />
@@ -109,7 +109,10 @@ function Result({ document, empty }: ResultProps) {
       )}
       {causes !== undefined && (
         <Table
-          caption="By cause"
+          caption={`${many(
+            causes.reduce((sum, { count }) => sum + count, 0),
+            'message',
+          )} by cause`}
           columns={CAUSE_COLUMNS}
           rows={causes}
           keyOf={({ fingerprint }) => fingerprint ?? ''}
@@ -118,7 +121,7 @@ function Result({ document, empty }: ResultProps) {
       )}
       {messages !== undefined && (
         <Table
-          caption="Messages"
+          caption={many(messages.length, 'message')}
           columns={MESSAGE_COLUMNS}
           rows={messages}
           keyOf={({ consumer, eventId }) => `${consumer} ${eventId}`}

@@ -26,7 +26,7 @@ export function OperationsScreen() {
         <h1>Operations log</h1>
         <p class="quiet-text">The changes that operators made: who, what and why.</p>
       </div>
-      <ReadingBar used={used} verb="Reading">
+      <ReadingBar used={used} what="the operations log, month by month">
         <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
         <Button isDisabled={isReading} onClick={() => read({ since })}>
           Read again

@@ -54,7 +54,7 @@ test('the headline is the worst count of open findings, in the words of the comm
   expect(headlineOf(null).is).toBe('idle');
   expect(headline([known])).toEqual({ is: 'ok', text: 'Nothing visible is broken' });
   expect(headline([look, look, known])).toEqual({ is: 'look', text: '2 warnings' });
-  expect(headline([broken, look])).toEqual({ is: 'broken', text: '1 problem' });
+  expect(headline([broken, look])).toEqual({ is: 'broken', text: '1 problem, 1 warning' });
   // A part that was not checked does not count as a warning.
   expect(headline([look], ['sweep', 'bus'])).toEqual({ is: 'look', text: '2 parts not checked' });
 });

@@ -3,6 +3,7 @@ import {
   causesOf,
   choiceOf,
   type ReadDeadLetter,
+  totalOf,
 } from '../../../../../cli/page/client/dead-letters/sources.ts';
 
 function deadLetter(id: string, about: Partial<ReadDeadLetter> = {}): ReadDeadLetter {
@@ -77,4 +78,17 @@ describe('the causes of dead letters', () => {
     );
     expect(causesOf(many).map((group) => group.deadLetters.length)).toEqual([3_334, 3_333, 3_333]);
   });
+});
+
+test.each([
+  ['the status, before a reading', null, { at: 5, count: 3 }, 3],
+  ['the reading, before a status', { at: 5, total: 2 }, null, 2],
+  ['the reading, if it is newer', { at: 6, total: 2 }, { at: 5, count: 3 }, 2],
+  ['the status, if it is newer', { at: 5, total: 2 }, { at: 6, count: 3 }, 3],
+  ['neither', null, null, undefined],
+])('the number of dead letters is that of %s', (_, result, status, expected) => {
+  const source = 'consumer:payments';
+  const letters = { source, oldestAt: null, firstExpiryAt: null };
+  const live = status && { at: status.at, deadLetterSources: [{ ...letters, count: status.count }] };
+  expect(totalOf(source, result, live)).toBe(expected);
 });

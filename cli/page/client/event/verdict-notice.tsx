@@ -1,0 +1,153 @@
+import { useState } from 'preact/hooks';
+import { Due, Expiry } from '../frame/clocks.tsx';
+import { Command } from '../frame/controls.tsx';
+import { stateOf } from '../frame/format.ts';
+import { useMailroom } from '../frame/mailroom.ts';
+import { routeTo } from '../frame/route.ts';
+import { Notice, State } from '../frame/state.tsx';
+import { Stored } from '../frame/stored.tsx';
+import { Fact } from '../frame/table.tsx';
+import { PlanDialog } from '../plans/plan-dialog.tsx';
+import { BY_COMMAND, shownVerdict } from '../plans/verdicts.ts';
+import type { WhyDocument } from './waterfall.ts';
+
+/** Longer errors are cut; the whole verdict has all of it. */
+const CAUSE_CHARACTERS = 240;
+
+interface VerdictNoticeProps {
+  readonly document: WhyDocument;
+}
+
+/** The verdict. With a cause or a dead letter, its facts are labelled lines above one action, and the sentences are behind a click. */
+export function VerdictNotice({ document }: VerdictNoticeProps) {
+  const { state, text, next, consumer, cause, deadLetter } = document.verdict;
+  const whole = (
+    <>
+      <p>
+        <Stored text={text} />
+      </p>
+      {next !== null && (
+        <p>
+          <Command line={next} />
+        </p>
+      )}
+    </>
+  );
+  if (cause === null && deadLetter === null) {
+    return (
+      <Notice is={stateOf(state)} title={<span class="verdict">{state}</span>}>
+        {whole}
+      </Notice>
+    );
+  }
+  return (
+    <Notice
+      is={stateOf(state)}
+      title={
+        <span class="verdict">
+          {state} at {consumer ?? 'the outbox'}
+        </span>
+      }
+    >
+      <dl class="verdict-facts">
+        <Fact title="Cause">{cause === null ? null : <Stored text={cause} clip={CAUSE_CHARACTERS} />}</Fact>
+        <Doubts document={document} />
+        <NextAttempt document={document} />
+        <Deadline deadLetter={deadLetter} />
+      </dl>
+      <Action verdict={document.verdict} />
+      <details>
+        <summary>The whole verdict</summary>
+        {whole}
+      </details>
+    </Notice>
+  );
+}
+
+/** The effects that may have happened without a result. */
+function Doubts({ document: { verdict, effectsInDoubt } }: VerdictNoticeProps) {
+  const { eventId, consumer, state } = verdict;
+  const doubts = effectsInDoubt.filter((one) => one.eventId === eventId && one.consumer === consumer);
+  return doubts.map(({ effect, key }) => (
+    <Fact key={key} title="Effect in doubt">
+      <strong>
+        <Stored text={effect} clip={80} />
+      </strong>{' '}
+      may have happened.{' '}
+      {state === 'retrying' ? 'The next attempt repeats it under the key' : 'Ask its provider about the key'}{' '}
+      <code>
+        <Stored text={key} />
+      </code>
+    </Fact>
+  ));
+}
+
+/** The next attempt, as the story has it. */
+function NextAttempt({ document: { verdict, events } }: VerdictNoticeProps) {
+  const { story = [] } = events.find(({ eventId }) => eventId === verdict.eventId) ?? {};
+  const next = story.find(({ what, consumer }) => what === 'next-attempt' && consumer === verdict.consumer);
+  if (next === undefined || next.at === null) return null;
+  return (
+    <Fact title="Next attempt">
+      <Due at={next.at} />, <Stored text={next.text} />
+    </Fact>
+  );
+}
+
+interface VerdictProps {
+  readonly verdict: WhyDocument['verdict'];
+}
+
+/** When the dead letter is permanently deleted, and the verdict of the deployed code unless it would run. */
+function Deadline({ deadLetter }: Pick<VerdictProps['verdict'], 'deadLetter'>) {
+  if (deadLetter === null) return null;
+  const { source, expiresAt, verdict } = deadLetter;
+  const shown = verdict === null || verdict === 'runs' ? null : shownVerdict(verdict, source);
+  return (
+    <>
+      <Fact title="Deadline">
+        Its dead letter is permanently deleted <Expiry at={expiresAt} />
+      </Fact>
+      {shown !== null && (
+        <Fact title="Deployed code">
+          <State is={shown.is}>{shown.label}</State>
+        </Fact>
+      )}
+    </>
+  );
+}
+
+/** The one action: the plan of a redrive that would run, the dead letter of one that would not, or the command. */
+function Action({ verdict: { next, deadLetter } }: VerdictProps) {
+  const { allowsChanges } = useMailroom().info;
+  const [isPlanning, setPlanning] = useState(false);
+  const { source = '', id = '', verdict = null } = deadLetter ?? {};
+  const isRunnable = verdict === 'runs';
+  if (isRunnable && allowsChanges) {
+    return (
+      <p>
+        <button type="button" class="primary" onClick={() => setPlanning(true)}>
+          Plan a redrive
+        </button>
+        {isPlanning && (
+          <PlanDialog request={{ kind: 'redrive', source, ids: [id] }} onClose={() => setPlanning(false)} />
+        )}
+      </p>
+    );
+  }
+  if (verdict !== null && !isRunnable && !BY_COMMAND.has(verdict)) {
+    return (
+      <p>
+        <a class="button" href={routeTo('dead-letters', source, { id })}>
+          Open its dead letter
+        </a>
+      </p>
+    );
+  }
+  if (next === null) return null;
+  return (
+    <p>
+      <Command line={next} />
+    </p>
+  );
+}

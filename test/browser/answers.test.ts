@@ -1,0 +1,183 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { StatusDocument } from '../../cli/page/server/protocol.ts';
+import type { Reading } from '../../cli/page/server/readings.ts';
+import { launchBrowser } from './support/chromium.ts';
+import { openedInMemory, statusOf } from './support/memory-page.ts';
+import { shows } from './support/opened-page.ts';
+
+const browser = await launchBrowser();
+
+const letters = { code: 'dead-letters', part: 'consumer:worker', count: 3, commands: [] };
+
+/** The status of a Mailroom in trouble: three dead letters, and six messages that are retried. */
+const TROUBLE: StatusDocument = {
+  ...statusOf('broken', [
+    { ...letters, state: 'broken', what: '3 dead letters in consumer:worker' },
+    { ...letters, state: 'look', code: 'failing', part: 'worker', what: 'worker fails at every message' },
+  ]),
+  deadLetterSources: [{ source: 'consumer:worker', count: 3, oldestAt: null, firstExpiryAt: null }],
+  consumers: {
+    worker: {
+      ...{ queued: 0, inFlight: 0, backlog: 0, deadLetters: 3, undelivered: 0, forwardsTo: null },
+      ...{ failed: 6, rejected: 3, unreadable: 0, oldestUnprocessedMs: 0 },
+    },
+  },
+};
+
+const ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
+const ERROR = `BankError: ${'https://bank.example.com/v1/charges/'.repeat(6)}`;
+
+/** A reading of `why` for an event that was rejected after attempts that ended alike. */
+function rejectedReading(verdict: string | null): Reading {
+  const ended = [1, 2, 3].map((n) => ({
+    ...{ at: n * 1_000, what: 'attempt-ended', consumer: 'payments-of-customers', cause: 'alike' },
+    text: `attempt ${n} of 3 failed: ${ERROR}`,
+  }));
+  const event = {
+    ...{ eventId: ID, type: 'OrderPlaced', source: 'orders', aggregateType: null, aggregateId: null },
+    ...{ occurredAt: 1, correlationId: ID, causationId: null, traceId: null, status: 'PUBLISHED' },
+    ...{ consumers: { 'payments-of-customers': 'REJECTED' }, caused: [], story: ended },
+  };
+  const other = { ...event, eventId: `${ID.slice(0, -1)}2`, type: 'StockReserved', consumers: {}, story: [] };
+  const charge = { eventId: ID, consumer: 'payments-of-customers', effect: 'charge', state: 'failed' };
+  const document = {
+    verdict: {
+      ...{ state: 'rejected', eventId: ID, consumer: 'payments-of-customers' },
+      ...{ text: 'Seven lines of eight facts.', next: 'npx cdk-mailroom dlq redrive consumer:worker 1' },
+      cause: ERROR,
+      deadLetter: { source: 'consumer:worker', id: '1', expiresAt: Date.now() + 86_400_000 * 9, verdict },
+    },
+    ...{ events: [event, other], more: false, searchedTo: null },
+    ...{ effectsInDoubt: [{ ...charge, key: 'the-key', startedAt: 1 }], openEffects: [] },
+  };
+  return { ...DONE, document } as unknown as Reading;
+}
+
+const DONE = { command: 'npx cdk-mailroom why', exitCode: 0, at: 1, error: null, notes: [] };
+
+describe.skipIf(browser === undefined)('the answer of a screen', () => {
+  afterAll(() => browser?.close());
+
+  test('the headline counts the lines of the list, and the badges what their screens list', async () => {
+    const { page, send } = await openedInMemory(browser as Browser);
+    await send({ status: TROUBLE });
+    await shows(page.locator('.headline'), '1 problem, 1 warning');
+    const list = page.getByRole('region', { name: 'What to do' });
+    expect(await list.getByRole('listitem').count()).toBe(2);
+    await shows(page.getByRole('link', { name: 'Dead letters 3' }), 'Dead letters');
+    await shows(page.getByRole('link', { name: 'Messages 9' }), 'Messages');
+  });
+
+  test('Flow begins with what to do, then the flow, then the faults of the demo in a line each', async () => {
+    const repair = 'aws events enable-rule';
+    const fault = {
+      name: 'rule-off',
+      text: 'Its rule is disabled.',
+      state: 'broken',
+      error: null,
+      repair,
+    } as const;
+    const whole = { ...fault, name: 'bank-down', state: 'whole', repair: '' } as const;
+    const state = {
+      ...{ faults: [fault, whole], placed: 1, orders: 2, endsAt: null, receipt: null },
+      phase: 'ordering' as const,
+    };
+    const act = async () => {};
+    const demo = {
+      ...{ state: () => state, break: act, repair: act, onChange: () => () => {} },
+      ...{ endRun: () => {}, startRun: () => {} },
+    };
+    const { page, send, listeners } = await openedInMemory(browser as Browser, {}, { demo });
+    await send({ status: TROUBLE });
+    for (const listener of listeners) listener({ kind: 'demo', demo: state });
+    const tops = ['What to do', 'Flow of events', 'Break it'].map(async (name) => {
+      const box = await page.getByRole('region', { name }).boundingBox();
+      return box?.y ?? 0;
+    });
+    const [toDo = 0, flow = 0, breaking = 0] = await Promise.all(tops);
+    expect([toDo < flow, flow < breaking]).toEqual([true, true]);
+    await shows(page.locator('[data-fault="bank-down"]'), 'healthy');
+    const line = page.locator('[data-fault="rule-off"]');
+    expect((await line.boundingBox())?.height).toBeLessThan(60);
+    expect(await line.getByText(repair).isVisible()).toBe(false);
+    await line.getByRole('button', { name: /^Command/ }).click();
+    await shows(line, repair);
+  });
+
+  test('a rejected event shows its cause, effect in doubt, deadline and one action', async () => {
+    const read = async () => rejectedReading('runs');
+    const { page } = await openedInMemory(browser as Browser, {}, { read, allowsChanges: true });
+    await goToEvent(page);
+    const titles = page.locator('.verdict-facts dt');
+    expect(await titles.allInnerTexts()).toEqual(['Cause', 'Effect in doubt', 'Deadline']);
+    const notice = page.locator('.notice').filter({ hasText: 'Rejected at payments-of-customers' });
+    expect(await notice.getByRole('button').allInnerTexts()).toEqual(['Plan a redrive']);
+    expect(await notice.getByText('Seven lines').isVisible()).toBe(false);
+    await notice.getByText('The whole verdict').click();
+    await shows(notice, 'Seven lines of eight facts.');
+  });
+
+  test.each([
+    ['runs', /npx cdk-mailroom dlq redrive/],
+    ['fails', 'Open its dead letter'],
+  ])('a read-only page offers for a dead letter that %s: %s', async (verdict, action) => {
+    const { page } = await openedInMemory(
+      browser as Browser,
+      {},
+      { read: async () => rejectedReading(verdict) },
+    );
+    await goToEvent(page);
+    await shows(page.locator('.notice'), action);
+    expect(await page.getByRole('button', { name: 'Plan a redrive' }).count()).toBe(0);
+  });
+
+  test('the timeline breaks no name or time, and attempts that ended alike are one row', async () => {
+    const viewport = { width: 1440, height: 900 };
+    const { page } = await openedInMemory(
+      browser as Browser,
+      { viewport },
+      { read: async () => rejectedReading('runs') },
+    );
+    await goToEvent(page);
+    const row = page.getByRole('row').filter({ hasText: 'attempt 3 of 3' });
+    await shows(row, '2 earlier attempts ended alike');
+    const heights = await row
+      .locator('.clock, .name')
+      .evaluateAll((cells) =>
+        cells.filter((cell) => cell.checkVisibility()).map((cell) => cell.getBoundingClientRect().height),
+      );
+    expect(heights).toHaveLength(3);
+    expect(Math.max(...heights)).toBeLessThan(30);
+  });
+
+  test('a reading that takes longer than 10 s names what it checks', async () => {
+    const read = () => new Promise<never>(() => {});
+    const { page, send } = await openedInMemory(browser as Browser, {}, { read });
+    await shows(page.locator('main'), 'Reading');
+    await shows(page.locator('main'), /^Checking… the outbox, every queue/);
+    await shows(page.locator('.headline'), 'Checking…');
+    await send({ status: statusOf('ok', []) });
+    await shows(page.locator('.headline'), 'Nothing visible is broken');
+    await page.evaluate("location.hash = '#/messages'");
+    await shows(page.locator('main'), /^Checking… the inbox of every consumer/);
+  });
+
+  test('a screen that is higher than the window is opened with the headline in sight', async () => {
+    const { page, send } = await openedInMemory(browser as Browser, {
+      viewport: { width: 1280, height: 300 },
+    });
+    await send({ status: TROUBLE });
+    await page.evaluate("location.hash = '#/audit'");
+    await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
+    await page.evaluate("location.hash = '#/flow'");
+    await page.getByRole('region', { name: 'What to do' }).waitFor();
+    await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main');
+    expect(await page.evaluate('scrollY')).toBe(0);
+  });
+});
+
+async function goToEvent(page: Page): Promise<void> {
+  await page.evaluate(`location.hash = '#/event/${ID}'`);
+  await page.getByRole('heading', { level: 1, name: 'OrderPlaced' }).waitFor();
+}
