@@ -7,11 +7,11 @@ import {
   type EventOrder,
   type Handler,
   leased,
-  type RandomBytes,
   type Table,
   type Telemetry,
   transactional,
 } from '../../lambdas/runtime/index.ts';
+import type { RandomBytes } from '../../lambdas/runtime/internals.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { consumerConfig, memoryQueue } from '../../testing/index.ts';

@@ -2,12 +2,8 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
-import {
-  type Commit,
-  createAtOncePublisher,
-  createOutbox,
-  nextVersion,
-} from '../../lambdas/runtime/index.ts';
+import { type Commit, createOutbox, nextVersion } from '../../lambdas/runtime/index.ts';
+import { createAtOncePublisher } from '../../lambdas/runtime/internals.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
 import { dynamoTable } from '../../lambdas/runtime/store/dynamo/dynamo-table.ts';

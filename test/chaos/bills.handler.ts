@@ -1,11 +1,6 @@
 import { z } from 'zod/mini';
-import {
-  defineEvent,
-  type Item,
-  lambdaConsumer,
-  transactional,
-  type Update,
-} from '../../lambdas/runtime/index.ts';
+import { defineEvent, type Item, lambdaConsumer, transactional } from '../../lambdas/runtime/index.ts';
+import type { Update } from '../../lambdas/runtime/internals.ts';
 
 /** The timer of a bill: it is due unless the bill is paid before. */
 export const BillDue = defineEvent({

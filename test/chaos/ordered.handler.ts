@@ -4,9 +4,9 @@ import {
   type Item,
   lambdaConsumer,
   leased,
-  type Put,
   transactional,
 } from '../../lambdas/runtime/index.ts';
+import type { Put } from '../../lambdas/runtime/internals.ts';
 
 /** The event of the ordered consumers. */
 export const AccountChanged = defineEvent({

@@ -15,7 +15,7 @@ const payment = paymentKey(orderId);
 
 /** A row that the handler finds. */
 function found(status: Payment): Item[] {
-  return [putPayment(status).Put.Item ?? {}];
+  return [putPayment(status).Put?.Item ?? {}];
 }
 
 describe('the order system, whatever crashes and in whatever order its workers act,', () => {

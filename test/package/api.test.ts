@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiReport, apiReport, ENTRIES } from '../../tools/site/api/extraction.ts';
@@ -63,6 +63,30 @@ describe.each(Object.keys(ENTRIES))('the public names of %s', (name) => {
     expect(problems).toEqual([]);
   });
 });
+
+/** An application's own declarations can write only names of an entry that it imports. */
+test('the runtime exports at most 60 names, and the types that its functions return', () => {
+  const { text } = report('runtime');
+  const names = exportedNames(text);
+  expect(names.length).toBeLessThanOrEqual(60);
+  const returned = [...text.matchAll(/^export function \w+.*\): (?<type>\w+)(?:\[\])?;$/gm)].map(
+    ({ groups }) => groups?.type ?? '',
+  );
+  expect(returned).toContain('Handler');
+  const ownTypes = returned.filter((name) => /^[A-Z]\w/.test(name) && !/^(?:Promise|Record)$/.test(name));
+  expect([...names, ...OF_CONSTRUCTS]).toEqual(expect.arrayContaining(ownTypes));
+});
+
+test('docs/versioning.md says who needs each name of the internals', async () => {
+  const page = await readFile(join(ROOT, 'docs/versioning.md'), 'utf8');
+  const section = page.split('### Names in `cdk-mailroom/internals`')[1]?.split('\n#')[0] ?? '';
+  const cells = section.split('\n').map((row) => row.split(' | ')[1] ?? '');
+  const listed = [...cells.join().matchAll(/`(\w+)`/g)].map(([, name = '']) => name);
+  expect(listed.sort()).toEqual(exportedNames(report('internals').text).sort());
+});
+
+/** Returned by `strict` and `latest`, and exported by `cdk-mailroom`, which a stack imports. */
+const OF_CONSTRUCTS = ['LatestOrder', 'StrictOrder'];
 
 /** Parts of `EventFilter`, which only the compiler reads: it computes the type of a filter from an event's. */
 const COMPUTED = ['FilterOf', 'PublishedData'];

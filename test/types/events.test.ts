@@ -6,8 +6,8 @@ import {
   defineEvent,
   type EventDraft,
   type EventOf,
-  type ReceivedEvent,
 } from '../../lambdas/runtime/index.ts';
+import type { ReceivedEvent } from '../../lambdas/runtime/internals.ts';
 import { refund } from './standard-schema.ts';
 
 // The compiler is what checks most of this file: what `expectTypeOf` claims, and that `@ts-expect-error` is needed.

@@ -8,10 +8,10 @@ import {
   type LeasedContext,
   lambdaConsumer,
   leased,
-  type ReceivedEvent,
   type TransactionalContext,
   transactional,
 } from '../../lambdas/runtime/index.ts';
+import type { ReceivedEvent } from '../../lambdas/runtime/internals.ts';
 import type { InboxConsumerProps } from '../../lib/index.ts';
 import { refund } from './standard-schema.ts';
 

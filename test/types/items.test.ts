@@ -1,13 +1,7 @@
 import type { TransactWriteCommandInput } from '@aws-sdk/lib-dynamodb';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import type {
-  Commit,
-  Item,
-  JsonOf,
-  LeasedContext,
-  StorableItem,
-  TransactAction,
-} from '../../lambdas/runtime/index.ts';
+import type { Commit, Item, LeasedContext, TransactAction } from '../../lambdas/runtime/index.ts';
+import type { JsonOf, StorableItem } from '../../lambdas/runtime/internals.ts';
 
 // The compiler is what checks most of this file: what `expectTypeOf` claims, and that `@ts-expect-error` is needed.
 

@@ -1,4 +1,4 @@
-import type { Item, Key, Put } from '../../runtime/index.ts';
+import type { Item, Key, VersionedWrite } from '../../runtime/index.ts';
 
 /** The quantity that one order has taken from a SKU's stock. */
 interface Taken {
@@ -42,7 +42,7 @@ export function putReservation(
   orderId: string,
   reservation: Reservation,
   from?: Reservation['status'],
-): { readonly Put: Put } {
+): VersionedWrite {
   const Item = { ...reservationKey(orderId), schema: RESERVATION_SCHEMA, orderId, ...reservation };
   if (from === undefined) return { Put: { Item, ConditionExpression: 'attribute_not_exists(PK)' } };
   return {

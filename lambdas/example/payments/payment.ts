@@ -5,7 +5,7 @@ import {
   isMailroomError,
   type Key,
   nextVersion,
-  type Put,
+  type VersionedWrite,
 } from '../../runtime/index.ts';
 import {
   PaymentCancelled,
@@ -80,7 +80,7 @@ export function paymentOfRow(row: Item | undefined): Payment | undefined {
  *
  * @param from - the required current status; absent: the row must not exist
  */
-export function putPayment(payment: Payment, from?: Payment['status']): { readonly Put: Put } {
+export function putPayment(payment: Payment, from?: Payment['status']): VersionedWrite {
   const condition =
     from === undefined
       ? { ConditionExpression: 'attribute_not_exists(PK)' }

@@ -5,13 +5,8 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { createMeteredAws } from '../../../bench/aws/metered-aws.ts';
 import { createOncePerKey, type HttpAnswer, type OncePerKey } from '../../../lambdas/runtime/http.ts';
-import {
-  createOutbox,
-  dynamoTable,
-  type Outbox,
-  type Table,
-  TransactionCancelled,
-} from '../../../lambdas/runtime/index.ts';
+import { createOutbox, dynamoTable, type Outbox, type Table } from '../../../lambdas/runtime/index.ts';
+import { TransactionCancelled } from '../../../lambdas/runtime/internals.ts';
 import { producerConfig } from '../../../testing/index.ts';
 import { codeOf } from '../page-module.ts';
 
