@@ -1,6 +1,6 @@
 /**
  * `cdk-mailroom/testing`: in-memory versions of the AWS services that Mailroom calls, a clock that a test advances, and
- * `explore`, which runs a handler through every crash and every interleaving.
+ * `explore`, which runs a handler through every crash.
  *
  * @example
  * ```ts

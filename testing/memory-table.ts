@@ -127,8 +127,8 @@ function storeOf({ store, stores }: Memory, tableName?: string): Store {
   const found = tableName === undefined ? store : stores.get(tableName);
   if (found) return found;
   throw new ValidationException(
-    `Requested resource not found: Table: ${tableName} not found. To add a table, list it in ` +
-      'the option "otherTables" of memoryTable.',
+    `Requested resource not found: Table: ${tableName} not found. To add the table, list the names of its key attributes in the option ` +
+      `otherTables of explore or memoryTable: { ${tableName}: ['id'] }.`,
     'ResourceNotFoundException',
   );
 }

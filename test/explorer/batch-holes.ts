@@ -42,6 +42,6 @@ export const BATCH_HOLES: readonly Hole<InboxTamper>[] = [
       ...update,
       UpdateExpression: update.UpdateExpression?.replace('attempts - :one', 'if_not_exists(attempts, :one)'),
     })),
-    found: /A healthy message is in the dead-letter queue/,
+    found: /A message is in the dead-letter queue/,
   },
 ];

@@ -47,7 +47,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
           ? replaced(update, 'attempts = :attempts', 'attempts = attempts + :attempts')
           : update,
     }),
-    found: /A healthy message is in the dead-letter queue/,
+    found: /A message is in the dead-letter queue/,
   },
   {
     rule: 'TTL is set only when a message is PROCESSED',
@@ -79,7 +79,7 @@ export const INBOX_HOLES: readonly Hole<InboxTamper>[] = [
         changeVisibility: (receiptHandle) => queue.changeVisibility(receiptHandle, 0),
       }),
     },
-    found: /A healthy message is in the dead-letter queue/,
+    found: /A message is in the dead-letter queue/,
   },
   {
     rule: 'of two workers that receive one message at once, the lease lets one work',

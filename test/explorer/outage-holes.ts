@@ -20,7 +20,7 @@ export const OUTAGE_HOLES: readonly Hole<InboxTamper>[] = [
           }),
         }),
     },
-    found: /A healthy message is in the dead-letter queue/,
+    found: /A message is in the dead-letter queue/,
   },
   {
     rule: 'a claim without a result because of an outage counts no attempt',
@@ -39,7 +39,7 @@ export const OUTAGE_HOLES: readonly Hole<InboxTamper>[] = [
           queue.changeVisibility(receiptHandle, Math.min(60, seconds)),
       }),
     },
-    found: /A healthy message is in the dead-letter queue/,
+    found: /A message is in the dead-letter queue/,
   },
   {
     rule: 'a worker that reaches the table again takes the attempt back',

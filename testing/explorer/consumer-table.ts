@@ -31,7 +31,13 @@ export function tableOf(parts: ConsumerParts, actor: Actor): Table {
   });
   const historyPk = inboxHistoryKey(config.consumer).PK;
   // The inbox history is never written by the actors, so the time of a read makes no difference.
-  const table = scheduledTable(actor, throttled(parts, watched), past, (pk) => pk !== historyPk);
+  const table = scheduledTable(
+    actor,
+    throttled(parts, watched),
+    past,
+    (pk) => pk !== historyPk,
+    options.otherTables,
+  );
   const versioned = tableOfSchema(table, schema);
   return options.tamperTable?.(versioned, actor) ?? versioned;
 }

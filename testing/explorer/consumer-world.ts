@@ -145,7 +145,7 @@ function unrest(parts: ConsumerParts): string | undefined {
   const { queue, eventIds } = parts;
   if (queue.deadLetters().length > 0) {
     const causes = eventIds.flatMap((id) => messageRow(parts, id)?.lastError ?? []);
-    return ['A healthy message is in the dead-letter queue', ...causes].join(': ');
+    return ['A message is in the dead-letter queue', ...causes].join(': ');
   }
   for (const id of eventIds) {
     const { status, expiresAt } = messageRow(parts, id) ?? { status: 'without a row' };

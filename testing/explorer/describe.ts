@@ -1,15 +1,29 @@
 import { soleAction } from '../../lambdas/runtime/store/dynamo/table-checks.ts';
-import type { EachUpdate, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
+import type { EachUpdate, Item, Key, TransactAction } from '../../lambdas/runtime/store/table.ts';
+import type { KeyNames } from '../memory-store.ts';
+
+/** The names of the key attributes of tables other than the Mailroom's, by table name. */
+export type OtherTables = Readonly<Record<string, KeyNames>>;
 
 /** Describes a write for a timeline: its kind, its row, and the status that it sets. */
-export function describeWrite(action: TransactAction): string {
+export function describeWrite(action: TransactAction, others: OtherTables = {}): string {
   const { kind, request } = soleAction(action);
-  if (kind === 'Put') return `put ${shortKey(request.Item ?? {})}`;
-  if (kind === 'Delete') return `delete ${shortKey(request.Key ?? {})}`;
-  if (kind === 'ConditionCheck') return `check ${shortKey(request.Key ?? {})}`;
+  const { TableName } = request;
+  if (kind === 'Put') return `put ${keyText(TableName, request.Item, others)}`;
+  const key = keyText(TableName, request.Key, others);
+  if (kind === 'Delete') return `delete ${key}`;
+  if (kind === 'ConditionCheck') return `check ${key}`;
   const status = /#status = (:\w+)/.exec(request.UpdateExpression ?? '')?.[1];
   const value = status === undefined ? undefined : request.ExpressionAttributeValues?.[status];
-  return `update ${shortKey(request.Key ?? {})}${value === undefined ? '' : ` to ${String(value)}`}`;
+  return `update ${key}${value === undefined ? '' : ` to ${String(value)}`}`;
+}
+
+/** The key of an item; in another table, after the table's name. @param item - the item, or its key */
+function keyText(tableName: string | undefined, item: Item = {}, others: OtherTables): string {
+  if (tableName === undefined) return shortKey(item);
+  const names = others[tableName];
+  if (names !== undefined) return [tableName, ...names.map((name) => String(item[name ?? '']))].join(' ');
+  return 'PK' in item ? shortKey(item) : `an item of ${tableName}`;
 }
 
 /** Describes one update of a batch for a timeline. */

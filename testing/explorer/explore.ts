@@ -48,7 +48,12 @@ export interface ExploreOptions<W> {
   readonly faults?: number | undefined;
   /** The number of times that time may pass during a call, so that leases run out. @default 0 */
   readonly stalls?: number | undefined;
-  /** The maximum number of deviations from the ordinary path in one schedule; limits runs with several faults. @default unlimited */
+  /**
+   * The maximum number of deviations in one schedule: faults, stalls, and switches to another worker. It bounds the time of an
+   * exploration; `Infinity` explores every schedule within the other limits.
+   *
+   * @default `faults` + `stalls` + 1: all of them, and one switch
+   */
   readonly deviations?: number | undefined;
   /** Runs only the schedule that a failure reported. @default all schedules */
   readonly seed?: string | undefined;
@@ -63,9 +68,9 @@ export interface ExploreReport {
 }
 
 /**
- * Runs a consumer's handler through every schedule within its limits: two workers on one message, in every order of their calls;
- * a crash before and after each call, including each `ctx.once` effect; calls that fail, lose their response, or take effect
- * late; reads without `consistent: true` that are stale; leases that run out. After each schedule the system may settle, and its
+ * Runs a consumer's handler through every schedule within its limits: two workers on one message, with a switch between any two of
+ * their calls; a crash before and after each call, including each `ctx.once` effect; calls that fail, lose their response, or take
+ * effect late; reads without `consistent: true` that are stale; leases that run out. After each schedule the system may settle, and its
  * final state must be correct: the message is PROCESSED, the dead-letter queue is empty, no effect ran again once its result was
  * stored, ran in two workers at once, or changed its name in a later attempt, and `check` passes.
  *
@@ -89,14 +94,18 @@ export async function explore<W = undefined>(
   handler: Handler | ((parts: ExploredParts, world: W) => Handler),
   options: ExploreOptions<W>,
 ): Promise<ExploreReport> {
-  const scenario = handlerScenario(typeof handler === 'function' ? handler : () => handler, options);
+  const { faults = 1, stalls = 0, deviations = faults + stalls + 1 } = options;
+  const scenario = handlerScenario(typeof handler === 'function' ? handler : () => handler, {
+    ...options,
+    budget: { faults, stalls },
+  });
   if (options.seed !== undefined) {
     const { what, timeline } = await replaySchedule(scenario, options.seed);
     if (what !== undefined) throw broken({ scenario: scenario.name, what, seed: options.seed, timeline });
     return { schedules: 1, crashPoints: 0 };
   }
   const { schedules, crashPoints, violations } = await exploreScenario(scenario, {
-    deviationsMax: options.deviations,
+    deviationsMax: deviations,
   });
   if (violations[0] !== undefined) throw broken(violations[0]);
   return { schedules, crashPoints: crashPoints.size };
@@ -104,12 +113,12 @@ export async function explore<W = undefined>(
 
 function handlerScenario<W>(
   handler: (parts: ExploredParts, world: W) => Handler,
-  options: ExploreOptions<W>,
+  options: ExploreOptions<W> & Pick<Scenario, 'budget'>,
 ): Scenario {
-  const { workers = 2, faults = 1, stalls = 0, check } = options;
+  const { workers = 2, budget, check } = options;
   return {
     name: 'handler',
-    budget: { faults, stalls },
+    budget,
     begin: async (scheduler) => {
       const beside = options.world?.() as W;
       const world = await consumerWorld(scheduler, {

@@ -14,7 +14,7 @@ import type { MemoryBus } from '../memory-bus.ts';
 import type { MemoryTable } from '../memory-table.ts';
 import type { Actor } from './actor.ts';
 import { type CallFault, named } from './call-outcomes.ts';
-import { describeUpdate, describeWrite, shortKey } from './describe.ts';
+import { describeUpdate, describeWrite, type OtherTables, shortKey } from './describe.ts';
 import type { ExploredQueue } from './explored-queue.ts';
 import type { PastItems } from './past-items.ts';
 import { staleGets, staleQueries } from './stale-reads.ts';
@@ -29,6 +29,7 @@ export function scheduledTable(
   memory: MemoryTable,
   past: PastItems,
   shared: (pk: string) => boolean = () => true,
+  others: OtherTables = {},
 ): Table {
   const throttledTokens = new Set<string | undefined>();
   const get: Table['get'] = (key, options) => {
@@ -58,7 +59,7 @@ export function scheduledTable(
       });
     },
     write: (write) => {
-      const call = { label: describeWrite(write), perform: () => memory.write(write) };
+      const call = { label: describeWrite(write, others), perform: () => memory.write(write) };
       // No actor reads a hint, so the time of its write makes no difference except to the caller that waits for the response.
       if (keysOf([write]).every(isHint))
         return actor.call({ ...call, effect: false, local: true, failures: [throttled()] });
@@ -67,7 +68,7 @@ export function scheduledTable(
     transact: async (actions, token) => {
       if (throttledTokens.has(token)) throw throttle();
       await actor.call({
-        label: `transact ${actions.map(describeWrite).join(', ')}`,
+        label: `transact ${actions.map((action) => describeWrite(action, others)).join(', ')}`,
         perform: () => memory.transact(actions, token),
         effect: true, // sent once: `dynamoTable` leaves every retry of a transaction to its caller
         failures: [
