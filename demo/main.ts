@@ -10,7 +10,8 @@ import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import type { BridgeKind, DemoBridge } from './bridge.ts';
 import { openDemoPage, RUN_MAX_MS } from './page.ts';
 import type { DemoPostgres } from './postgres.ts';
-import { printReceipt, type Receipt } from './receipt.ts';
+import type { Receipt } from './receipt.ts';
+import { printReceipt } from './receipt-text.ts';
 import { paymentRejection } from './rejection.ts';
 import { runDemo } from './run.ts';
 
@@ -21,6 +22,7 @@ interface DemoOptions {
   readonly rate?: number;
   readonly port?: number;
   readonly json: boolean;
+  readonly verbose: boolean;
   readonly keep: boolean;
   readonly ui: boolean;
   readonly bridge?: BridgeKind;
@@ -166,9 +168,9 @@ async function runWithPage(engine: Engine, options: DemoOptions, beside: Beside)
   }
 }
 
-function report(receipt: Receipt, { json }: DemoOptions): void {
+function report(receipt: Receipt, { json, verbose }: DemoOptions): void {
   steps.say('');
-  (json ? steps.say : print)(printReceipt(receipt));
+  (json ? steps.say : print)(printReceipt(receipt, { isVerbose: verbose }));
   if (json) print(JSON.stringify(receipt));
 }
 
@@ -219,6 +221,7 @@ async function main(): Promise<void> {
       portArgument,
     )
     .option('--json', 'print the receipt as JSON on the last line', false)
+    .option('--verbose', 'print every count of the receipt', false)
     .option('--keep', 'leave the local AWS running', false)
     .option(
       '--ui',

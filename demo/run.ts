@@ -6,8 +6,9 @@ import { duplicateWait } from './duplicate-wait.ts';
 import { createOutdatedReport } from './outdated-report.ts';
 import type { DemoPostgres } from './postgres.ts';
 import { createReader, type Readings } from './readings.ts';
-import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
+import { progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { type MadeFaults, runEnd } from './run-end.ts';
+import { waitText } from './run-wait.ts';
 import { createShop, type OrdersCall, pause, type Resent } from './shop.ts';
 
 /** One in this many orders, starting with the first, is for sold-out goods: it is charged, refunded and cancelled. */
@@ -111,7 +112,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
     .finally(() => {
       placing.over = true;
       onSettling?.();
-      steps.step('Waiting until the queues are empty');
+      steps.step('Waiting for the last messages');
     });
   placement.catch(() => {
     placing.refused = true; // `await placement` below throws the error
@@ -162,7 +163,7 @@ async function untilSettled(
     const progress = progressOf(readings, placing.placed);
     if (!placing.over) steps.detail(`${placing.placed} placed`);
     else if (!overBefore || !onlyDuplicates(progress, readings.queued))
-      steps.detail(activity(progress, readings.queued));
+      steps.detail(waitText(readings, progress, Date.now()));
     const made = faults();
     // A repair or a redrive after a long pause is progress, too: its effects show later.
     const seen = JSON.stringify([placing.placed, progress, readings.queued, readings.deadLetters, made]);
@@ -175,9 +176,4 @@ async function untilSettled(
     });
     if (placing.refused || end !== undefined) return { readings, resent, outdated };
   }
-}
-
-/** The counts of a run, narrow enough to follow the step on a line of 80 columns. */
-function activity({ processed, expected }: Progress, queued: number): string {
-  return `${processed}/${expected} processed, ${queued} queued`;
 }

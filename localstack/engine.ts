@@ -149,7 +149,6 @@ async function startMiniStack(
   options: EngineOptions & { endpoint: string; port: number; python: string },
 ): Promise<Engine> {
   const { endpoint, port, python, onProgress } = options;
-  onProgress?.(`Starting the local AWS (MiniStack) on port ${port}`);
   try {
     const ministack = await runMiniStack({ port, python, detached: options.detached ?? false, onProgress });
     return {

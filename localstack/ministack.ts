@@ -46,6 +46,7 @@ export function logFile(port: number): string {
 export async function runMiniStack(options: MiniStackOptions): Promise<MiniStackProcess> {
   const { port, python, detached, onProgress } = options;
   const interpreter = await ensureEnvironment({ python, ...(onProgress && { onProgress }) });
+  onProgress?.(`Starting the local AWS (MiniStack) on port ${port}`);
   const mark = `mailroom-${randomUUID()}`;
   const tempDir = makeTempDir(port);
   const child = launch({ interpreter, mark, port, tempDir, detached });
