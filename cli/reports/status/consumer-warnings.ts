@@ -8,7 +8,9 @@ import type { QueueDepth } from '../../../lambdas/runtime/operations/queues.ts';
 import { eventIdTime, isEventId, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { WaitingMessage } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
+import type { BacklogHistory } from '../../deployment/resources.ts';
 import { eachOf, minutesOf, once, type PartialList } from '../../deployment/rows-reader.ts';
+import { isRising, NO_HISTORY, usualAgeMs } from './backlog-trend.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import type { RecentMessage } from './recent-messages.ts';
 
@@ -20,13 +22,15 @@ export interface Warning {
   readonly consumer: string;
   /**
    * `failing`: no message succeeds; `stalled`: no message is claimed; `crashing`: all messages are in flight and none ends; `behind`:
-   * messages wait for longer than the alarm allows; `missing`: events have not reached the consumer.
+   * messages wait for longer than the alarm allows, or for longer than usual while their number rises; `missing`: events have not reached the consumer.
    */
   readonly look: 'failing' | 'stalled' | 'crashing' | 'behind' | 'missing';
   /** The messages that fail, or that wait in its queue, or that are in flight; or the missing ones of the sample. */
   readonly messages: number;
   /** The age of the oldest sampled event that shows it, milliseconds: since its commit (`failing`) or its publish (otherwise). */
   readonly forMs: number;
+  /** `behind`: the age that its oldest message usually does not exceed, milliseconds; absent once it is older than the alarm allows. */
+  readonly usualMs?: number;
   /** `missing`: the time from which an audit is certain, epoch milliseconds; `null` until its queue is empty. */
   readonly conclusiveAt?: number | null;
 }
@@ -48,6 +52,8 @@ export interface ConsumerReading {
 /** Dependencies of {@link createWarnings}. */
 export interface WarningDeps extends OutboxReaderDeps {
   readonly directory: Directory;
+  /** Reads the history of a queue. @default none is known */
+  readonly backlog?: ((queueUrl: string) => Promise<BacklogHistory>) | undefined;
   /** Keeps the events of minutes that are over. @default they are read */
   readonly keep?: Keep;
   readonly now: number;
@@ -102,7 +108,24 @@ export function createWarnings(
     return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: now - since };
   }
 
-  return async (reading) => (await failing(reading)) ?? unclaimed(reading, now);
+  return async (reading) =>
+    (await failing(reading)) ?? unclaimed(reading, now) ?? fallingBehind(deps, reading);
+}
+
+/** Judges a backlog that is not yet as old as the alarm allows. The history is read only if messages wait for minutes. */
+async function fallingBehind(
+  { backlog = async () => NO_HISTORY, now }: WarningDeps,
+  { consumer, depth, recent, isCut }: ConsumerReading,
+): Promise<Warning | undefined> {
+  if (depth === undefined || depth.waiting === 0 || isCut) return undefined;
+  const due = recent.filter(({ publishedAt }) => publishedAt >= (consumer.changedAt ?? 0));
+  if (unclaimedSince(due, now - STALLED_MS) === undefined) return undefined;
+  const history = await backlog(consumer.queue);
+  const usualMs = usualAgeMs(history, recent, now);
+  if (usualMs === undefined || !isRising(history, depth.waiting, now)) return undefined;
+  const first = unclaimedSince(due, now - usualMs);
+  const found = { consumer: consumer.name, look: 'behind' as const, messages: depth.waiting, usualMs };
+  return first && { ...found, forMs: now - first.publishedAt };
 }
 
 /** Judges a consumer by the messages that it has not claimed. */

@@ -13,7 +13,7 @@ import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows
 import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { CheckDeps, Checked } from '../checks/check.ts';
 import type { CommandLines } from '../findings/findings.ts';
-import { createWarnings } from './consumer-warnings.ts';
+import { createWarnings, type WarningDeps } from './consumer-warnings.ts';
 import { readHeartbeatStatus } from './heartbeat-status.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import { committedSince, oldestMs, waitingSince } from './pending-events.ts';
@@ -34,6 +34,8 @@ export interface StatusDeps {
   readonly queues: Queues;
   /** Makes the checks up to the level `settings`: see `checksOf`. */
   readonly wiring: (sweep: Pick<CheckDeps, 'now' | 'sweptAt'>) => Promise<Checked>;
+  /** Reads the history of a queue. @default none is known */
+  readonly backlog?: WarningDeps['backlog'];
   /** Keeps the PENDING events and samples of events for a next status. @default they are read */
   readonly keep?: Keep;
   readonly now: number;
@@ -83,7 +85,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ stored, shards: sweep.shards }, now)),
   ]);
   const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
-  const look = createWarnings({ directory: inTable, stored, shards: sweep.shards, keep, now });
+  const look = createWarnings({ ...deps, directory: inTable, shards: sweep.shards });
   const looks = await eachOf(consumers, ({ consumer, waiting }) => {
     const { name, queue, deadLetterQueue, undeliveredQueue = '' } = consumer;
     const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');

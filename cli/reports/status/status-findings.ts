@@ -106,8 +106,11 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
       `lost, unless still in delivery. An audit is conclusive ${conclusiveAt == null ? 'once its queue is empty' : `from ${time(conclusiveAt)} on`}`,
     commands: [shell`audit --since ${hours(forMs + MINUTE_MS)}`],
   }),
-  behind: ({ consumer, messages, forMs }) => ({
-    what: `${consumer} is behind: ${many(messages, 'message')} in its queue, and events published ${duration(forMs)} ago are unclaimed`,
+  behind: ({ consumer, messages, forMs, usualMs }) => ({
+    what:
+      usualMs === undefined
+        ? `${consumer} is behind: ${many(messages, 'message')} in its queue, and events published ${duration(forMs)} ago are unclaimed`
+        : `${consumer} falls behind: ${many(messages, 'message')} in its queue, not fewer than before, and events published ${duration(forMs)} ago are unclaimed; usually the oldest waits for at most ${duration(usualMs)}`,
     commands: [shell`status --watch`],
   }),
 };

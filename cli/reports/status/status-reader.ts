@@ -1,9 +1,12 @@
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
+import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import type { BacklogHistory } from '../../deployment/resources.ts';
 import { runChecks } from '../checks/check.ts';
 import { checksOf } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
+import { createBacklogMemory, NO_HISTORY } from './backlog-trend.ts';
 import { createKeptReadings } from './kept-readings.ts';
 import { BROKEN_KEPT_MS, KEPT_MS, readStatus, type StatusDeps, WIRING_KEPT_MS } from './read-status.ts';
 import type { StatusReport } from './status-report.ts';
@@ -39,9 +42,15 @@ export function createStatusReader(
 ): StatusReader {
   const { directory, region, table, stored, postgres, queues, resources, clock } = deployment;
   const { keep, forget } = createKeptReadings(clock);
+  const memory = createBacklogMemory();
   const kept: Queues = {
     ...queues,
-    depth: (url) => keep(`depth ${url}`, DEPTH_KEPT_MS, () => queues.depth(url)),
+    depth: (url) =>
+      keep(`depth ${url}`, DEPTH_KEPT_MS, async () => {
+        const depth = await queues.depth(url);
+        memory.note(url, depth.waiting, clock.now());
+        return depth;
+      }),
     receive: (url, options) => keep(`dead letters ${url}`, KEPT_MS, () => queues.receive(url, options)),
   };
   const pauses = pausesOf({ stored, queues: kept, clock });
@@ -51,6 +60,8 @@ export function createStatusReader(
       ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
       () => runChecks(checksOf({ directory, resources, pauses, postgres, ...sweep }, 'settings')),
     );
+  const backlog = async (url: string) =>
+    memory.with(url, await keep(`backlog ${url}`, KEPT_MS, () => backlogOf(resources, url)));
   return {
     read: () =>
       readStatus({
@@ -61,10 +72,21 @@ export function createStatusReader(
         readsPostgres: postgres !== undefined,
         queues: kept,
         keep,
+        backlog,
         wiring,
         now: clock.now(),
       }),
     depth: (url) => depthOf(kept, url),
     forget,
   };
+}
+
+/** The history of a queue, if it may be read. The wiring reports what may not: it reads metrics with the same action. */
+async function backlogOf(resources: Deployment['resources'], url: string): Promise<BacklogHistory> {
+  try {
+    return await resources.backlog(url);
+  } catch (error) {
+    if (isDenied(error) || isUnsupported(error)) return NO_HISTORY;
+    throw error;
+  }
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
+import type { BacklogHistory } from '../../../cli/deployment/resources.ts';
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
+import { createStatusReader } from '../../../cli/reports/status/status-reader.ts';
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -30,8 +32,13 @@ async function commit({ outbox, happened }: Mailroom, count: number, sign = 1): 
   for (let n = 1; n <= count; n += 1) await outbox.commit({ events: [happened(sign * n)] });
 }
 
-function status({ table, queues, clock }: Mailroom, inFlight = 0) {
+function status(
+  { table, queues, clock }: Mailroom,
+  inFlight = 0,
+  backlog?: (queueUrl: string) => Promise<BacklogHistory>,
+) {
   return readStatus({
+    backlog,
     directory,
     region: 'eu-west-1',
     table,
@@ -142,6 +149,89 @@ describe('messages that wait', () => {
     );
     expect(report).toMatchObject({ state: 'broken', looks: [] });
     expect(report.wiring.problems).toHaveLength(1);
+  });
+});
+
+describe('a backlog that is younger than its alarm allows', () => {
+  const { backlog: none } = resourcesInMemory().resources;
+  const at = (now: number, values: readonly number[], everyMs: number, untilMs: number) =>
+    values.map((value, i) => ({ at: now - untilMs - (values.length - 1 - i) * everyMs, value }));
+  /** The history of the queue: its counts of the last minutes, and its greatest age before. */
+  const historyOf = (now: number, counts: readonly number[], ageMs?: number): BacklogHistory => ({
+    waiting: at(now, counts, 60_000, 60_000),
+    agesMs: ageMs === undefined ? [] : at(now, [1_000, ageMs, 1_000], 300_000, 15 * 60_000),
+  });
+
+  /** A consumer that processed ten events at once, and has not claimed the next five for minutes. */
+  async function waiting() {
+    const mailroom = mailroomWithBank();
+    await commit(mailroom, 10);
+    await mailroom.publish();
+    for (let round = 0; round < 12; round += 1) await mailroom.deliver();
+    await mailroom.clock.advance(15 * 60_000);
+    await commit(mailroom, 5);
+    await mailroom.publish();
+    await mailroom.clock.advance(210_000);
+    await mailroom.publish();
+    return mailroom;
+  }
+
+  const looksOf = async (counts: readonly number[], ageMs?: number) => {
+    const mailroom = await waiting();
+    const report = await status(mailroom, 2, async () => historyOf(mailroom.clock.now(), counts, ageMs));
+    return { ...report, text: unwrapped(statusText(report, lines)) };
+  };
+
+  test.each<[string, readonly number[], number | undefined]>([
+    ['its number rises', [1, 2, 4], undefined],
+    ['its number stays', [5, 5, 5], undefined],
+    ['its number rises, and its queue was younger before', [1, 2, 4], 60_000],
+  ])('is reported if it is older than usual, and %s', async (_what, counts, ageMs) => {
+    const { state, looks, text } = await looksOf(counts, ageMs);
+    expect(state).toBe('look');
+    expect(looks).toMatchObject([{ consumer: 'worker', look: 'behind', messages: 5, usualMs: 120_000 }]);
+    expect(text).toContain('worker falls behind: 5 messages in its queue, not fewer than before');
+    expect(text).toContain('usually the oldest waits for at most 2 min');
+  });
+
+  test.each<[string, readonly number[], number | undefined]>([
+    ['is a burst that is being worked off', [400, 90, 40], undefined],
+    ['fell, and hardly changes', [6, 5, 5], undefined],
+    ['was as old in the last hours', [1, 2, 4], 10 * 60_000],
+    ['is known for a minute only', [4], undefined],
+    ['has no history', [], undefined],
+  ])('is not reported if it %s', async (_what, counts, ageMs) => {
+    expect(await looksOf(counts, ageMs)).toMatchObject({ state: 'ok', looks: [] });
+  });
+
+  test('is not reported while the consumer has processed nothing and its queue has no ages, which would show the usual age', async () => {
+    const mailroom = mailroomWithBank();
+    await commit(mailroom, 5);
+    await mailroom.publish();
+    await mailroom.clock.advance(210_000);
+    await mailroom.publish();
+    const rising = historyOf(mailroom.clock.now(), [1, 2, 4]);
+    expect((await status(mailroom, 2, async () => rising)).looks).toEqual([]);
+  });
+
+  test('is found without metrics by a status that is shown continuously', async () => {
+    const mailroom = await waiting();
+    const { table, queues, clock } = mailroom;
+    const reader = createStatusReader({
+      ...{ directory, region: 'eu-west-1', clock, table, stored: dynamoRows(table) },
+      queues: {
+        ...queues,
+        depth: async (url) => ({
+          ...(await queues.depth(url)),
+          ...(url === worker.queue && { inFlight: 2 }),
+        }),
+      },
+      resources: { ...resourcesInMemory().resources, backlog: none },
+    });
+    expect((await reader.read()).looks).toEqual([]);
+    await clock.advance(130_000);
+    await mailroom.publish();
+    expect((await reader.read()).looks).toMatchObject([{ look: 'behind', messages: 5 }]);
   });
 });
 
