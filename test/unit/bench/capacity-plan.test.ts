@@ -136,3 +136,14 @@ test('docs/scaling.md shows what the code plans today (npm run bench -- capacity
   for (const name of ['capacity', 'capacity-limits']) expect(docs).toContain(`<!-- bench:${name} -->`);
   expect(withTables(docs, tables)).toBe(docs);
 });
+
+test('docs/faq.md and docs/cost.md name the price of 10 million events a day that the code plans today', () => {
+  const { bill } = planCapacity({ eventsPerSecond: 116, payloadBytes: 1_024, consumers: 1 });
+  const month = `${Math.ceil(bill.total).toLocaleString('en-US')} USD a month`;
+  const day = Math.round(10 * bill.perMillionEvents);
+  const page = (name: string) => readFileSync(new URL(`../../../docs/${name}.md`, import.meta.url), 'utf8');
+  expect(page('faq')).toContain(
+    `${day} USD a day: ${month}, ${bill.perMillionEvents.toFixed(2)} per million`,
+  );
+  expect(page('cost')).toContain(`10 million events a day cost [${month}]`);
+});
