@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { errorCode, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { lastLines } from './health.ts';
 import { isAlive } from './process-group.ts';
-import { localFile, ownFile } from './workspace.ts';
+import { cacheFile, ownFile } from './workspace.ts';
 
 const run = promisify(execFile);
 
@@ -50,7 +50,7 @@ export async function environmentDir(requirements: string = requirementsFile): P
   const hash = createHash('sha256')
     .update(await readFile(requirements))
     .digest('hex');
-  return localFile(`python-${hash.slice(0, 16)}`);
+  return cacheFile(`python-${hash.slice(0, 16)}`);
 }
 
 /** Options of {@link ensureEnvironment}. */
@@ -79,7 +79,7 @@ export async function ensureEnvironment(options: EnvironmentOptions): Promise<st
 
   await removeLeftovers();
   const building = `${dir}.building-${process.pid}-${randomBytes(3).toString('hex')}`;
-  options.onProgress?.('Installing the local AWS (MiniStack, only the first time)');
+  options.onProgress?.('Installing the local AWS (MiniStack, only the first time on this machine)');
   try {
     await run(python, ['-m', 'venv', building], { env: pythonEnvironment(), timeout: INSTALL_TIMEOUT_MS });
     await run(
@@ -90,6 +90,7 @@ export async function ensureEnvironment(options: EnvironmentOptions): Promise<st
         'pip',
         'install',
         '--no-input',
+        '--no-compile', // Python compiles what it imports
         '--only-binary',
         ':all:',
         '--require-hashes',
@@ -134,9 +135,9 @@ async function isWhole(dir: string, proof: string): Promise<boolean> {
 }
 
 async function removeLeftovers(): Promise<void> {
-  for (const name of await readdir(localFile('.'))) {
+  for (const name of await readdir(cacheFile('.'))) {
     const builder = /\.building-(\d+)-\w+$/.exec(name)?.[1];
-    if (builder && !isAlive(Number(builder))) await rm(localFile(name), { recursive: true, force: true });
+    if (builder && !isAlive(Number(builder))) await rm(cacheFile(name), { recursive: true, force: true });
   }
 }
 

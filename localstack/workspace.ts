@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,13 +12,11 @@ export const projectRoot = dirname(ownFolder);
 /** True in the repository, false in the installed package. */
 const inRepository = import.meta.url.endsWith('.ts');
 
-/**
- * The folder for the engine's virtual environment, logs, process files and deployments: git-ignored in the repository, and the
- * user's cache for an installed package, whose folder may be deleted by any `npm install`.
- */
-const localDir = inRepository
-  ? join(projectRoot, '.local')
-  : join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'mailroom');
+/** The user's cache: what is downloaded once for every clone and installed package, and outlives any `npm install`. */
+const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'mailroom');
+
+/** The folder for the engine's logs, process files and deployments: git-ignored in the repository, in the cache for an installed package. */
+const localDir = inRepository ? join(projectRoot, '.local') : cacheDir;
 
 /** The default port of the local AWS: LocalStack's, which most tools expect. */
 export const DEFAULT_PORT = 4566;
@@ -38,6 +36,17 @@ export function ownFile(name: 'compose.yml' | 'engine.py' | 'requirements.txt'):
 export function localFile(name: string): string {
   mkdirSync(localDir, { recursive: true });
   return join(localDir, name);
+}
+
+/** The path of a file in the user's cache, which is created if missing; beside the logs if the user has no folder to write to. */
+export function cacheFile(name: string): string {
+  try {
+    mkdirSync(cacheDir, { recursive: true });
+    accessSync(cacheDir, constants.W_OK);
+    return join(cacheDir, name);
+  } catch {
+    return localFile(name);
+  }
 }
 
 /**
