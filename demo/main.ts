@@ -8,21 +8,19 @@ import { howToStop, leaveRunning } from '../localstack/left-running.ts';
 import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import type { BridgeKind, DemoBridge } from './bridge.ts';
+import { paymentRejection, startSweep } from './operator.ts';
 import { openDemoPage, RUN_MAX_MS } from './page.ts';
 import type { DemoPostgres } from './postgres.ts';
-import type { Receipt } from './receipt.ts';
-import { printReceipt } from './receipt-text.ts';
-import { paymentRejection } from './rejection.ts';
-import { runDemo } from './run.ts';
+import { printReceipt, type Receipt } from './receipt.ts';
+import { RATE_MAX, runDemo } from './run.ts';
 
 interface DemoOptions {
   /** @default 200, with `ui` orders until the run is ended */
   readonly orders?: number;
-  /** @default 10, with `ui` 1 */
+  /** @default what the machine carries, at most 10, with `ui` 1 */
   readonly rate?: number;
   readonly port?: number;
   readonly json: boolean;
-  readonly verbose: boolean;
   readonly keep: boolean;
   readonly ui: boolean;
   readonly bridge?: BridgeKind;
@@ -34,9 +32,6 @@ interface DemoOptions {
 const ORDERS = 200;
 
 /** Orders per second. */
-const RATE = 10;
-
-/** The same with the page. */
 const RATE_WITH_PAGE = 1;
 
 const steps = stepPrinter(process.stderr);
@@ -51,6 +46,7 @@ async function deploy(engine: Engine, { bridge, postgres }: Beside): Promise<Out
   });
   Object.assign(process.env, localEnvironment(engine.endpoint));
   postgres?.startRelay(outputs);
+  await startSweep(engine.endpoint);
   return outputs;
 }
 
@@ -110,7 +106,7 @@ async function demoWith(options: DemoOptions, beside: Beside): Promise<void> {
 /** Places the orders, and prints the receipt. @returns the number of problems */
 async function runOnly(engine: Engine, options: DemoOptions, beside: Beside): Promise<number> {
   const outputs = await deploy(engine, beside);
-  const { orders = ORDERS, rate = RATE } = options;
+  const { orders = ORDERS, rate } = options;
   const { endpoint } = engine;
   const rejectPayment = await paymentRejection(endpoint);
   const receipt = await runDemo({
@@ -168,9 +164,9 @@ async function runWithPage(engine: Engine, options: DemoOptions, beside: Beside)
   }
 }
 
-function report(receipt: Receipt, { json, verbose }: DemoOptions): void {
+function report(receipt: Receipt, { json }: DemoOptions): void {
   steps.say('');
-  (json ? steps.say : print)(printReceipt(receipt, { isVerbose: verbose }));
+  (json ? steps.say : print)(printReceipt(receipt));
   if (json) print(JSON.stringify(receipt));
 }
 
@@ -212,7 +208,7 @@ async function main(): Promise<void> {
     )
     .option(
       '--rate <number>',
-      `orders per second (default: ${RATE}, with --ui ${RATE_WITH_PAGE})`,
+      `orders per second (default: what the machine carries, at most ${RATE_MAX}; with --ui ${RATE_WITH_PAGE})`,
       positive('--rate', 10_000),
     )
     .option(
@@ -221,7 +217,6 @@ async function main(): Promise<void> {
       portArgument,
     )
     .option('--json', 'print the receipt as JSON on the last line', false)
-    .option('--verbose', 'print every count of the receipt', false)
     .option('--keep', 'leave the local AWS running', false)
     .option(
       '--ui',

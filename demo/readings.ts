@@ -1,5 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { GetQueueAttributesCommand, type QueueAttributeName, SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateScan } from '@aws-sdk/lib-dynamodb';
 import { BRIDGED } from '../lambdas/example/events.ts';
 import type { Order } from '../lambdas/example/orders/order.ts';
@@ -36,6 +36,12 @@ export const QUEUE_OUTPUTS: Readonly<Record<Consumer, string>> = {
   notifications: 'Notifications',
   'order-status': 'OrderStatus',
 };
+
+/** The attribute that counts the messages which a consumer could receive now. */
+const WAITING: readonly QueueAttributeName[] = ['ApproximateNumberOfMessages'];
+
+/** The attributes that count all messages of a queue. */
+const HELD: readonly QueueAttributeName[] = [...WAITING, 'ApproximateNumberOfMessagesNotVisible'];
 
 /** The prefix of the outputs with the queue URLs of the bridge, which only `--bridge` deploys. */
 const BRIDGE_OUTPUTS = 'Bridge';
@@ -87,6 +93,8 @@ export interface Reader {
   read(runId: string): Promise<Readings>;
   /** The number of messages in all dead-letter queues. */
   deadLetters(): Promise<number>;
+  /** The number of messages that a consumer could receive now, in all queues. */
+  waiting(): Promise<number>;
 }
 
 /**
@@ -115,13 +123,16 @@ export function createReader(
     return items;
   }
 
-  async function depth(suffix: 'QueueUrl' | 'DlqUrl'): Promise<number> {
+  async function depth(
+    suffix: 'QueueUrl' | 'DlqUrl',
+    of: readonly QueueAttributeName[] = HELD,
+  ): Promise<number> {
     const depths = await Promise.all(
       queues.map(async (name) => {
         const { Attributes = {} } = await sqs.send(
           new GetQueueAttributesCommand({
             QueueUrl: outputs[`${name}${suffix}`],
-            AttributeNames: ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'],
+            AttributeNames: [...of],
           }),
         );
         return Object.values(Attributes).reduce((sum, value) => sum + Number(value), 0);
@@ -132,6 +143,7 @@ export function createReader(
 
   return {
     deadLetters: () => depth('DlqUrl'),
+    waiting: () => depth('QueueUrl', WAITING),
     read: async (runId) => {
       // The queues are read first: messages that have left them by then are visible in the tables.
       const [queued, deadLetters] = await Promise.all([depth('QueueUrl'), depth('DlqUrl')]);

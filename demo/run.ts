@@ -2,23 +2,29 @@ import type { Outputs } from '../localstack/cdk-process.ts';
 import type { StepPrinter } from '../localstack/step-printer.ts';
 import type { DemoBridge } from './bridge.ts';
 import { bridgeCounts } from './bridge-counts.ts';
+import { carriedRate } from './carried-rate.ts';
 import { duplicateWait } from './duplicate-wait.ts';
 import { createOutdatedReport } from './outdated-report.ts';
 import type { DemoPostgres } from './postgres.ts';
 import { createReader, type Readings } from './readings.ts';
-import { progressOf, type Receipt, receiptOf } from './receipt.ts';
+import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { type MadeFaults, runEnd } from './run-end.ts';
-import { waitText } from './run-wait.ts';
 import { createShop, type OrdersCall, pause, type Resent } from './shop.ts';
 
 /** One in this many orders, starting with the first, is for sold-out goods: it is charged, refunded and cancelled. */
 const SOLD_OUT_EVERY = 10;
 
+/** Orders per second, if the machine carries them. */
+export const RATE_MAX = 10;
+
 /** The interval at which the tables are read during the run. */
 const READ_EVERY_MS = 1_000;
 
-/** The pause after a reading, as a multiple of its time: a reading of many orders must not slow the engine down. */
-const PAUSE_PER_READING = 3;
+/** The pause after a reading, as a multiple of its time: a reading of many orders must not slow the engine down, least of all while orders are placed. */
+const PAUSE_PER_READING = { placing: 9, settling: 3 };
+
+/** The longest pause. */
+const PAUSE_MAX_MS = 5_000;
 
 /** A deployed order system, and the orders to place on it. */
 export interface DemoRun {
@@ -26,8 +32,8 @@ export interface DemoRun {
   readonly endpoint: string;
   /** @default orders until `ends` */
   readonly orders?: number | undefined;
-  /** Orders per second. */
-  readonly rate: number;
+  /** Orders per second. @default what the machine carries, at most {@link RATE_MAX} */
+  readonly rate?: number | undefined;
   readonly steps: Pick<StepPrinter, 'say' | 'step' | 'detail'>;
   /** Sends the requests. @default unsigned requests to `endpoint` */
   readonly call?: OrdersCall | undefined;
@@ -95,24 +101,28 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
 
   steps.say(`Every ${SOLD_OUT_EVERY}th order is for sold-out goods; some requests and messages repeat.`);
   const many = Number.isFinite(orders) ? `${orders} orders` : 'orders until the run is ended';
-  steps.step(`Placing ${many}, ${rate} per second`);
+  steps.step(`Placing ${many}, ${rate ?? `at most ${RATE_MAX}`} per second`);
+  const given = { perSecond: () => rate ?? RATE_MAX, stop: async () => {} };
+  const pace = rate === undefined ? carriedRate(reader.waiting, RATE_MAX) : given;
   const placing: Placing = { placed: 0, over: false, refused: false };
   const placement = shop
     .placeOrders(orders, {
-      ratePerSecond: rate,
+      ratePerSecond: pace.perSecond,
       soldOutEvery: SOLD_OUT_EVERY,
       withUnknownCustomer: rejectPayment !== undefined,
       withLateCustomer,
       ...{ ends, signal },
       onPlaced: () => {
         placing.placed += 1;
+        steps.detail(`${placing.placed} placed, now ${pace.perSecond().toFixed(1)} per second`);
         onPlaced?.();
       },
     })
-    .finally(() => {
+    .finally(async () => {
+      await pace.stop();
       placing.over = true;
       onSettling?.();
-      steps.step('Waiting for the last messages');
+      steps.step('Waiting until the queues are empty');
     });
   placement.catch(() => {
     placing.refused = true; // `await placement` below throws the error
@@ -152,7 +162,8 @@ async function untilSettled(
   const onlyDuplicates = duplicateWait({ steps });
   let [lastSeen, movedAt, readMs] = ['', Date.now(), 0];
   for (;;) {
-    await pause(Math.max(READ_EVERY_MS, PAUSE_PER_READING * readMs));
+    const pauses = PAUSE_PER_READING[placing.over ? 'settling' : 'placing'];
+    await pause(Math.min(PAUSE_MAX_MS, Math.max(READ_EVERY_MS, pauses * readMs)));
     signal?.throwIfAborted();
     const overBefore = placing.over;
     const readAt = Date.now();
@@ -161,9 +172,8 @@ async function untilSettled(
     resent.push(...more);
     outdated.push(...reported);
     const progress = progressOf(readings, placing.placed);
-    if (!placing.over) steps.detail(`${placing.placed} placed`);
-    else if (!overBefore || !onlyDuplicates(progress, readings.queued))
-      steps.detail(waitText(readings, progress, Date.now()));
+    if (placing.over && (!overBefore || !onlyDuplicates(progress, readings.queued)))
+      steps.detail(activity(progress, readings.queued));
     const made = faults();
     // A repair or a redrive after a long pause is progress, too: its effects show later.
     const seen = JSON.stringify([placing.placed, progress, readings.queued, readings.deadLetters, made]);
@@ -176,4 +186,9 @@ async function untilSettled(
     });
     if (placing.refused || end !== undefined) return { readings, resent, outdated };
   }
+}
+
+/** The counts of a run, narrow enough to follow the step on a line of 80 columns. */
+function activity({ processed, expected }: Progress, queued: number): string {
+  return `${processed}/${expected} processed, ${queued} queued`;
 }

@@ -39,7 +39,8 @@ const REQUEST_DEADLINE_MS = 120_000;
 
 /** Options for placing orders. */
 interface OrderPlacement extends PlannedOrders {
-  readonly ratePerSecond: number;
+  /** A function is asked before each order. */
+  readonly ratePerSecond: number | (() => number);
   readonly onPlaced?: (() => void) | undefined;
   /** Places no further order once it is aborted. @default never */
   readonly ends?: AbortSignal | undefined;
@@ -177,13 +178,22 @@ export function createShop(deps: ShopDeps): Shop {
   };
 }
 
+/** An order that is late makes the following ones faster, by this much at most. */
+const CATCH_UP_MS = 1_000;
+
 /** The numbers from 0, each when it is due, until `ends` is aborted. */
-async function* paced(count: number, perSecond: number, ends?: AbortSignal): AsyncGenerator<number> {
-  const startedAt = Date.now();
+async function* paced(
+  count: number,
+  rate: OrderPlacement['ratePerSecond'],
+  ends?: AbortSignal,
+): AsyncGenerator<number> {
+  let dueAt = Date.now();
   for (let n = 0; n < count; n += 1) {
-    await pause(startedAt + (n / perSecond) * 1_000 - Date.now());
+    await pause(dueAt - Date.now());
     if (ends?.aborted) return;
     yield n;
+    const perSecond = typeof rate === 'number' ? rate : rate();
+    dueAt = Math.max(dueAt, Date.now() - CATCH_UP_MS) + 1_000 / perSecond;
   }
 }
 

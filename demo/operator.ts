@@ -1,6 +1,7 @@
+import { InvokeCommand } from '@aws-sdk/client-lambda';
 import { run } from '../cli/changes/change.ts';
 import { discard } from '../cli/changes/discard/discard.ts';
-import { openDeployment } from '../cli/deployment/deployment.ts';
+import { type Deployment, openDeployment } from '../cli/deployment/deployment.ts';
 import { isMailroomError } from '../lambdas/runtime/base/errors.ts';
 import { quietIo } from './page.ts';
 
@@ -9,7 +10,7 @@ import { quietIo } from './page.ts';
  * cannot be received yet is left for the next call.
  */
 export async function paymentRejection(endpoint: string): Promise<(eventId: string) => Promise<void>> {
-  const deployment = await openDeployment(quietIo(new AbortController().signal), { endpoint, json: true });
+  const deployment = await opened(endpoint);
   return async (eventId) => {
     try {
       await run(discard, deployment, {
@@ -23,4 +24,19 @@ export async function paymentRejection(endpoint: string): Promise<(eventId: stri
       if (!isMailroomError(error, 'NO_SUCH_DEAD_LETTER')) throw error;
     }
   };
+}
+
+/**
+ * Starts the sweep at once. Its schedule first runs a minute after the deployment, and until then the order that is not paid in time would not
+ * expire.
+ */
+export async function startSweep(endpoint: string): Promise<void> {
+  const { clients, directory } = await opened(endpoint);
+  await clients.lambda.send(
+    new InvokeCommand({ FunctionName: directory.mailroom.sweepFunction, InvocationType: 'Event' }),
+  );
+}
+
+function opened(endpoint: string): Promise<Deployment> {
+  return openDeployment(quietIo(new AbortController().signal), { endpoint, json: true });
 }
