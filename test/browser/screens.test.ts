@@ -148,7 +148,7 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     const opened = await tab();
     await visit(opened, 'event', failing);
     const { page } = opened;
-    await shows(page.locator('main'), /Rejected at payments/);
+    await shows(page.locator('main'), /rejected at payments/);
     // For a moment its message is still on its way to the dead-letter queue.
     await expect
       .poll(
