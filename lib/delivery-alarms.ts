@@ -9,7 +9,8 @@ import {
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { Construct } from 'constructs';
-import { refuse } from './checks/refusal.ts';
+import { nameProblems, type PropNames } from '../lambdas/runtime/base/given-names.ts';
+import { refuse, refuseNames } from './checks/refusal.ts';
 import { logGroupNameOf } from './consumer/existing-function.ts';
 import { acknowledge } from './functions/acknowledged-warnings.ts';
 import type { IInboxConsumer } from './mailroom/consumer-interface.ts';
@@ -24,6 +25,7 @@ import {
   alarmDescription,
   deliveryAlarm,
   letAlarmsPublish,
+  TOPIC_NAMES,
 } from './monitoring/alarm-plan.ts';
 import { auditAlarms } from './monitoring/audit-alarms.ts';
 import {
@@ -43,7 +45,12 @@ import {
   relayMetrics,
 } from './monitoring/metrics.ts';
 import { relayAlarms } from './monitoring/relay-alarms.ts';
-import { type AlarmThresholds, thresholdProblems, withThresholds } from './monitoring/thresholds.ts';
+import {
+  type AlarmThresholds,
+  THRESHOLD_NAMES,
+  thresholdProblems,
+  withThresholds,
+} from './monitoring/thresholds.ts';
 
 /** Properties of {@link DeliveryAlarms}. */
 export interface DeliveryAlarmsProps {
@@ -88,6 +95,15 @@ const PAGED: AlarmText = {
   run: 'status',
 };
 
+const NAMES: PropNames<DeliveryAlarmsProps> = {
+  mailroom: 'required',
+  alarms: 'required',
+  thresholds: 'optional',
+  runbook: 'optional',
+  dashboard: 'optional',
+  composite: 'optional',
+};
+
 /**
  * One alarm per way in which delivery can fail, each with the command to run first and a runbook link, and a dashboard. Covers
  * every consumer of the Mailroom, so create it after all of them, ideally in its own stack.
@@ -113,6 +129,11 @@ export class DeliveryAlarms extends Construct {
 
   constructor(scope: Construct, id: string, props: DeliveryAlarmsProps) {
     super(scope, id);
+    refuseNames(`The DeliveryAlarms ${this.node.path}`, props, NAMES);
+    refuse(`The DeliveryAlarms ${this.node.path}`, [
+      ...nameProblems(props.alarms, TOPIC_NAMES, 'alarms.'),
+      ...nameProblems(props.thresholds, THRESHOLD_NAMES, 'thresholds.'),
+    ]);
     const { mailroom, alarms } = props;
     const thresholds = withThresholds(props.thresholds);
     refuse(`The DeliveryAlarms ${this.node.path}`, thresholdProblems(thresholds));

@@ -3,9 +3,10 @@ import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import type { PropNames } from '../lambdas/runtime/base/given-names.ts';
 import type { EventOrder } from '../lambdas/runtime/base/order.ts';
 import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
-import { refuse } from './checks/refusal.ts';
+import { refuse, refuseNames } from './checks/refusal.ts';
 import { consumerProblems } from './checks/timings.ts';
 import { bridgeProblems, warnOfUnorderedBridge } from './consumer/bridge-wiring.ts';
 import { consumerFunction } from './consumer/consumer-function.ts';
@@ -30,6 +31,37 @@ import { publishesProblems } from './mailroom/declared-events.ts';
 import { placeProblems } from './mailroom/mailroom-base.ts';
 import { heartbeatWindowProblems } from './mailroom/outbox-heartbeat.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
+
+const NAMES: PropNames<InboxConsumerProps> = {
+  mailroom: 'required',
+  name: 'required',
+  service: 'required',
+  events: 'required',
+  movedFrom: 'optional',
+  externalBus: 'optional',
+  fairBy: 'optional',
+  order: 'optional',
+  queue: 'optional',
+  publishes: 'optional',
+  forwardsTo: 'optional',
+  entry: 'optional',
+  function: 'optional',
+  checkHandlers: 'optional',
+  domainKeys: 'optional',
+  timeout: 'optional',
+  functionProps: 'optional',
+  alias: 'optional',
+  lease: 'optional',
+  retry: 'optional',
+  outageTolerance: 'optional',
+  batchSize: 'optional',
+  batchingWindow: 'optional',
+  maxConcurrency: 'optional',
+  queueProps: 'optional',
+  inboxRetention: 'optional',
+  slo: 'optional',
+  removalPolicy: 'optional',
+};
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind
@@ -73,6 +105,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {
     super(scope, id);
+    refuseNames(`The consumer ${this.node.path}`, props, NAMES);
     const settings = consumerSettings(props);
     refuse(`The consumer ${this.node.path}`, [
       ...consumerNameProblems(props.name),

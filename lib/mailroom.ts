@@ -5,11 +5,12 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import { atOnceSettings } from '../lambdas/runtime/base/config.ts';
+import type { PropNames } from '../lambdas/runtime/base/given-names.ts';
 import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
 import { RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/row-schema.ts';
-import { refuse } from './checks/refusal.ts';
+import { refuse, refuseNames } from './checks/refusal.ts';
 import { archiveProblems } from './checks/retentions.ts';
 import { atOnceProblems } from './checks/timings.ts';
 import { ImportedMailroom } from './imported-mailroom.ts';
@@ -34,6 +35,25 @@ import { OutboxRelay } from './mailroom/outbox-relay.ts';
 import { publishAttributes } from './mailroom/published-attributes.ts';
 import { arnOf, fixedArn } from './mailroom/role-arns.ts';
 import { MAILROOM_TAG, tag } from './mailroom/tags.ts';
+
+const NAMES: PropNames<MailroomProps> = {
+  bus: 'optional',
+  shards: 'optional',
+  bornLease: 'optional',
+  removalPolicy: 'optional',
+  warmThroughput: 'optional',
+  breakGlassRole: 'optional',
+  archive: 'optional',
+  encryptionKey: 'optional',
+  operators: 'optional',
+  tracing: 'optional',
+  functionProps: 'optional',
+  sources: 'optional',
+  punctual: 'optional',
+  relay: 'optional',
+  audit: 'optional',
+  heartbeat: 'optional',
+};
 
 /**
  * A complete Mailroom: the table, the relay and the bus.
@@ -112,6 +132,7 @@ export class Mailroom extends MailroomBase {
 
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
     super(scope, id);
+    refuseNames(`The Mailroom ${this.node.path}`, props, NAMES);
     const { shards = 8, bornLease = Duration.millis(BORN_LEASE_MS), sources = [] } = props;
     this.outbox = { shards, bornLease };
     this._shared = props.bus !== undefined;

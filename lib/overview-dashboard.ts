@@ -1,7 +1,9 @@
 import { Duration } from 'aws-cdk-lib';
 import { Dashboard, GraphWidget, type IWidget, MathExpression, TextWidget } from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
+import type { PropNames } from '../lambdas/runtime/base/given-names.ts';
 import type { MetricName } from '../lambdas/runtime/observe/telemetry.ts';
+import { refuseNames } from './checks/refusal.ts';
 import { SCHEDULE_MIN } from './checks/timings.ts';
 import { COUNT_PERIOD } from './monitoring/metrics.ts';
 import { DASHBOARD_WIDTH, FROM_ZERO } from './monitoring/widgets.ts';
@@ -15,6 +17,8 @@ export interface OverviewDashboardProps {
 /** The dimensions of a metric: those of a table, or of each consumer of a table. */
 type Dimensions = 'service,table' | 'consumer,service,table';
 
+const NAMES: PropNames<OverviewDashboardProps> = { dashboardName: 'optional' };
+
 /**
  * One dashboard of all Mailrooms of an account and region, whichever app deploys them, also in PostgreSQL: it searches their metrics by name. A
  * Mailroom appears when it has sent its first metric. Each line is labeled with its table, and its consumer.
@@ -27,7 +31,8 @@ type Dimensions = 'service,table' | 'consumer,service,table';
  * ```
  */
 export class OverviewDashboard extends Dashboard {
-  constructor(scope: Construct, id: string, { dashboardName }: OverviewDashboardProps = {}) {
+  constructor(scope: Construct, id: string, props: OverviewDashboardProps = {}) {
+    refuseNames(`The dashboard ${scope.node.path}/${id}`, props, NAMES);
     const row = (...widgets: readonly [string, Dimensions, MetricName, Duration?][]): IWidget[] =>
       widgets.map(
         ([title, dimensions, name, period = SCHEDULE_MIN]) =>
@@ -39,7 +44,7 @@ export class OverviewDashboard extends Dashboard {
           }),
       );
     super(scope, id, {
-      dashboardName,
+      dashboardName: props.dashboardName,
       defaultInterval: Duration.hours(6),
       widgets: [
         [

@@ -1,5 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { nameProblems, type PropNames } from '../../lambdas/runtime/base/given-names.ts';
 
 /**
  * Throws if settings are invalid.
@@ -11,6 +12,15 @@ export function refuse(what: string, problems: readonly string[]): void {
   const list =
     problems.length === 1 ? ` ${problems[0]}` : problems.map((problem) => `\n- ${problem}`).join('');
   throw new MailroomError('BAD_SETTINGS', `${what} has invalid settings:${list}`);
+}
+
+/**
+ * Throws if required properties are missing, or others do not exist: before anything reads them.
+ *
+ * @throws `BAD_SETTINGS`, naming each of them
+ */
+export function refuseNames<P extends object>(what: string, props: P | undefined, names: PropNames<P>): void {
+  refuse(what, nameProblems(props, names));
 }
 
 /** Returns the problem unless the condition holds. */

@@ -13,7 +13,8 @@ import { Architecture, type Code, LoggingFormat, Runtime, Tracing } from 'aws-cd
 import { type BundlingOptions, LogLevel, NodejsFunction, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { refuse, unless } from '../checks/refusal.ts';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
+import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import { acknowledge } from './acknowledged-warnings.ts';
 import { BUNDLE_BANNER, sourceMapPaths } from './bundle-banner.ts';
 import { checkBundle } from './bundle-check.ts';
@@ -106,6 +107,22 @@ export const BUNDLING = {
   logLevel: LogLevel.WARNING,
 } satisfies BundlingOptions;
 
+const NAMES: PropNames<ServiceFunctionProps> = {
+  service: 'required',
+  entry: 'optional',
+  code: 'optional',
+  handler: 'optional',
+  description: 'optional',
+  timeout: 'optional',
+  memoryMb: 'optional',
+  environment: 'optional',
+  bundling: 'optional',
+  logRemovalPolicy: 'optional',
+  encryptionKey: 'optional',
+  tracing: 'optional',
+  functionProps: 'optional',
+};
+
 /**
  * A Lambda function with Mailroom's defaults: Node.js 24 on arm64, one ESM bundle with its own AWS SDK and source maps, JSON logs
  * in its own log group, kept for a month, and a role that may only write that log until you grant more.
@@ -120,6 +137,7 @@ export const BUNDLING = {
  */
 export class ServiceFunction extends NodejsFunction {
   constructor(scope: Construct, id: string, props: ServiceFunctionProps) {
+    refuseNames(`The function ${scope.node.path}/${id}`, props, NAMES);
     const { logRetention, ...passed } = props.functionProps ?? {};
     refuse(`The function ${scope.node.path}/${id}`, [
       ...codeProblems(props),

@@ -1,6 +1,7 @@
 import { Lazy, Token } from 'aws-cdk-lib';
 import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import { AccountPrincipal, AnyPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { unless } from '../checks/refusal.ts';
 import { type BusForwardOptions, forwardedEventsProblems } from './bus-forward.ts';
 import { onlySources } from './publish-grant.ts';
@@ -20,6 +21,14 @@ export const STATEMENT_ID_MAX = 64;
 
 /** The name of a role without its path (IAM API reference, CreateRole). */
 const ROLE_NAME = /^[\w+=,.@-]{1,64}$/;
+
+/** The names of {@link BusAcceptOptions}. */
+export const ACCEPT_NAMES: PropNames<BusAcceptOptions> = {
+  role: 'required',
+  from: 'required',
+  events: 'required',
+  account: 'optional',
+};
 
 /** Validates what a bus accepts. */
 export function acceptProblems({ account, role, from, events }: BusAcceptOptions): string[] {

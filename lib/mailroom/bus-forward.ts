@@ -4,10 +4,11 @@ import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct, type IConstruct } from 'constructs';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { encodeRulePattern } from '../../lambdas/runtime/bus/rule-pattern.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { serviceNameProblems } from '../checks/names.ts';
-import { refuse, unless } from '../checks/refusal.ts';
+import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import { acknowledgeLastStop } from '../functions/acknowledged-warnings.ts';
 import { identityOf } from './bus-identity.ts';
@@ -49,6 +50,23 @@ interface KnownForward extends BusForwardOptions {
 /** The forwards of each app, by the root of its tree. */
 const FORWARDS = new WeakMap<IConstruct, KnownForward[]>();
 
+const NAMES: PropNames<BusForwardProps> = {
+  bus: 'required',
+  target: 'required',
+  from: 'required',
+  events: 'required',
+  removalPolicy: 'required',
+  roleName: 'optional',
+  encryptionKey: 'optional',
+};
+
+/** The names of {@link BusForwardOptions}. */
+export const FORWARD_NAMES: PropNames<BusForwardOptions> = {
+  from: 'required',
+  events: 'required',
+  roleName: 'optional',
+};
+
 /** A forward of events to another bus, made by `MailroomBus.forwardTo`: one rule, its role and its dead-letter queue. */
 export class BusForward extends Construct {
   readonly rule: Rule;
@@ -59,6 +77,7 @@ export class BusForward extends Construct {
 
   constructor(scope: Construct, id: string, props: BusForwardProps) {
     super(scope, id);
+    refuseNames(`The forward ${this.node.path}`, props, NAMES);
     const { bus, target, from, events, removalPolicy, encryptionKey } = props;
     const forward = {
       path: this.node.path,

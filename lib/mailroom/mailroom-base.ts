@@ -5,10 +5,11 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct, type IConstruct } from 'constructs';
 import { type ProducerConfig, producerSettings } from '../../lambdas/runtime/base/config.ts';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { environmentText, isElsewhere } from '../checks/environment.ts';
 import { serviceNameProblems } from '../checks/names.ts';
-import { refuse, unless } from '../checks/refusal.ts';
+import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import type { IInboxConsumer } from './consumer-interface.ts';
 import { addUse, type DeclaredEvents, publishesProblems, useProblems } from './declared-events.ts';
 import { type ProducerProps, producerProblems } from './mailroom-props.ts';
@@ -60,6 +61,13 @@ export interface IMailroom extends IConstruct {
   readonly _environment: Readonly<Record<string, string>> | undefined;
 }
 
+const PRODUCER_NAMES: PropNames<ProducerProps> = {
+  service: 'required',
+  publishes: 'required',
+  domainKeys: 'optional',
+  publishAtOnce: 'optional',
+};
+
 /** The producers and consumers of a Mailroom, of this app or imported. */
 export abstract class MailroomBase extends Construct implements IMailroom {
   abstract readonly table: IMailroomTable;
@@ -97,6 +105,7 @@ export abstract class MailroomBase extends Construct implements IMailroom {
    * of another service, or if the function belongs to another service or Mailroom, or is in another account or region
    */
   addProducer(producer: LambdaFunction, props: ProducerProps): void {
+    refuseNames(`The producer ${producer.node.path}`, props, PRODUCER_NAMES);
     const { service, publishes, publishAtOnce } = props;
     const mailroom = this.node.path;
     refuse(`The producer ${producer.node.path}`, [

@@ -17,10 +17,12 @@ import {
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { StringListParameter, StringParameter } from 'aws-cdk-lib/aws-ssm';
 import { Construct } from 'constructs';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { busAuditorsName, sharedBusName } from '../../lambdas/runtime/operations/bus-directory.ts';
-import { refuse, unless } from '../checks/refusal.ts';
+import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import {
+  ACCEPT_NAMES,
   acceptProblems,
   auditorsProblems,
   type BusAcceptOptions,
@@ -30,7 +32,7 @@ import {
   onlyPublishers,
   STATEMENT_ID_MAX,
 } from './bus-acceptance.ts';
-import { BusForward, type BusForwardOptions, busNameProblems } from './bus-forward.ts';
+import { BusForward, type BusForwardOptions, busNameProblems, FORWARD_NAMES } from './bus-forward.ts';
 import type { MailroomBusProps } from './mailroom-bus-props.ts';
 import { allowPublish } from './publish-grant.ts';
 import { arnOf, fixedArn, noRole, roleArn } from './role-arns.ts';
@@ -41,6 +43,15 @@ interface AcceptedForward extends BusAcceptOptions {
   /** The ARN of its role. */
   readonly arn: string;
 }
+
+const NAMES: PropNames<MailroomBusProps> = {
+  removalPolicy: 'optional',
+  archive: 'optional',
+  encryptionKey: 'optional',
+  eventBusName: 'optional',
+  shared: 'optional',
+  auditors: 'optional',
+};
 
 /**
  * An event bus. The relays of its Mailrooms put events on it, and every consumer has a rule on it. It is a bus of today's EventBridge
@@ -79,6 +90,7 @@ export class MailroomBus extends EventBus {
   private readonly ownName: string;
 
   constructor(scope: Construct, id: string, props: MailroomBusProps = {}) {
+    refuseNames(`The bus ${scope.node.path}/${id}`, props, NAMES);
     refuse(`The bus ${scope.node.path}/${id}`, [
       ...busNameProblems(props.eventBusName),
       ...auditorsProblems(props.auditors),
@@ -192,6 +204,7 @@ export class MailroomBus extends EventBus {
    */
   forwardTo(target: IEventBus, options: BusForwardOptions): BusForward {
     const { removalPolicy, encryptionKey } = this;
+    refuseNames(`forwardTo of the bus ${this.node.path}`, options, FORWARD_NAMES);
     const id = `To${target.node.id}-${options.from}`;
     refuse(
       `The bus ${this.node.path}`,
@@ -220,6 +233,7 @@ export class MailroomBus extends EventBus {
    * ```
    */
   acceptFrom(options: BusAcceptOptions): void {
+    refuseNames(`acceptFrom of the bus ${this.node.path}`, options, ACCEPT_NAMES);
     refuse(`The bus ${this.node.path}`, acceptProblems(options));
     const { account, role, from } = options;
     const arn = roleArn(this, role, account);

@@ -17,6 +17,7 @@ import {
 } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import {
   HEARTBEAT_STATE_KEY,
   INBOX_PREFIX,
@@ -26,6 +27,7 @@ import {
 } from '../../lambdas/runtime/store/keys.ts';
 import { EXPIRES_AT } from '../../lambdas/runtime/store/row-expiry.ts';
 import { grantTo } from '../checks/granted.ts';
+import { refuseNames } from '../checks/refusal.ts';
 import {
   grantCancel,
   grantDomain,
@@ -66,6 +68,13 @@ const UNSETTLED_KEYS = 'SWEEP#*';
 /** Every action that removes, replaces or imports an item; inbox rows and last applied sequences are only ever updated. */
 const REPLACING = ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'];
 
+const NAMES: PropNames<MailroomTableProps> = {
+  removalPolicy: 'optional',
+  warmThroughput: 'optional',
+  breakGlassRole: 'optional',
+  encryptionKey: 'optional',
+};
+
 /**
  * The one table: domain rows, the outbox, the inbox and their pointers. On-demand, with a stream of new images for the relay, and
  * without an index.
@@ -93,6 +102,7 @@ export class MailroomTable extends TableV2 implements IMailroomTable {
   readonly _key: IKey | undefined;
 
   constructor(scope: Construct, id: string, props: MailroomTableProps = {}) {
+    refuseNames(`The table ${scope.node.path}/${id}`, props, NAMES);
     const removalPolicy = props.removalPolicy ?? RemovalPolicy.RETAIN;
     const keep = removalPolicy !== RemovalPolicy.DESTROY;
     super(scope, id, {

@@ -5,10 +5,11 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { auditSettings } from '../../lambdas/runtime/base/config.ts';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { DELIVERY_GRACE_MS } from '../../lambdas/runtime/base/patience.ts';
 import { busPath } from '../../lambdas/runtime/operations/bus-directory.ts';
 import { DIRECTORY_ROOT } from '../../lambdas/runtime/operations/directory.ts';
-import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
+import { between, refuse, refuseNames, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import {
@@ -71,6 +72,19 @@ const GRACE = Duration.millis(DELIVERY_GRACE_MS);
 /** The memory size that provides one CPU (Lambda developer guide): a run spends its time signing requests and parsing responses. */
 const ONE_CPU_MB = 1_769;
 
+const NAMES: PropNames<OutboxAuditProps> = {
+  table: 'required',
+  bus: 'required',
+  every: 'optional',
+  since: 'optional',
+  postgres: 'optional',
+  shared: 'optional',
+  removalPolicy: 'optional',
+  encryptionKey: 'optional',
+  tracing: 'optional',
+  functionProps: 'optional',
+};
+
 /**
  * The scheduled audit: checks that every published event is accounted for at every consumer that must receive it, and emits
  * `EventsMissing` and `EventsDuplicated`, and each consumer's deliveries. Only the audit detects a missing bus, a drifted rule or a purged queue. It changes nothing
@@ -100,6 +114,7 @@ export class OutboxAudit extends Construct {
 
   constructor(scope: Construct, id: string, props: OutboxAuditProps) {
     super(scope, id);
+    refuseNames(`The audit ${this.node.path}`, props, NAMES);
     this.every = props.every ?? Duration.minutes(15);
     this.since = props.since ?? defaultSince(this.every);
     const { postgres } = props;

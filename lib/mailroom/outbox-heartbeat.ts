@@ -4,8 +4,9 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { heartbeatSettings } from '../../lambdas/runtime/base/config.ts';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { HEARTBEAT } from '../../lambdas/runtime/events/heartbeat-event.ts';
-import { between, refuse, say, unless, wholeMinutes } from '../checks/refusal.ts';
+import { between, refuse, refuseNames, say, unless, wholeMinutes } from '../checks/refusal.ts';
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { grantDirectory } from './directory-parameter.ts';
@@ -46,6 +47,17 @@ const SERVICE = 'mailroom-heartbeat';
 const EVERY_MIN = Duration.minutes(1);
 const EVERY_MAX = Duration.hours(1);
 
+const NAMES: PropNames<OutboxHeartbeatProps> = {
+  table: 'required',
+  shards: 'required',
+  bornLease: 'required',
+  every: 'optional',
+  removalPolicy: 'optional',
+  encryptionKey: 'optional',
+  tracing: 'optional',
+  functionProps: 'optional',
+};
+
 /**
  * The scheduled heartbeat: an event that passes outbox, relay, bus, rule and queue, and that every consumer's runtime acknowledges
  * without running a handler. It proves the whole path in production, also while no service publishes. Each run emits `HeartbeatsLate`,
@@ -70,6 +82,7 @@ export class OutboxHeartbeat extends Construct {
 
   constructor(scope: Construct, id: string, props: OutboxHeartbeatProps) {
     super(scope, id);
+    refuseNames(`The heartbeat ${this.node.path}`, props, NAMES);
     this.every = props.every ?? Duration.minutes(5);
     refuse(`The heartbeat ${this.node.path}`, [
       ...between('every', this.every, EVERY_MIN, EVERY_MAX, ''),

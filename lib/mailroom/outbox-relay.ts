@@ -6,8 +6,9 @@ import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { relaySettings } from '../../lambdas/runtime/base/config.ts';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { HAND_BACK_MS, STREAM_FILTER } from '../../lambdas/runtime/relay/stream-settings.ts';
-import { refuse } from '../checks/refusal.ts';
+import { refuse, refuseNames } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
 import {
   FUNCTION_TIMEOUT_MAX,
@@ -88,6 +89,28 @@ const SPARE_STREAM_RETRIES = 4;
 /** Older records are left to the sweep. The stream keeps them for a day, and new events should not wait behind them. */
 export const STREAM_RECORD_AGE_MAX = Duration.hours(1);
 
+const NAMES: PropNames<OutboxRelayProps> = {
+  table: 'required',
+  bus: 'required',
+  shards: 'required',
+  bornLease: 'required',
+  sources: 'required',
+  sweepEvery: 'optional',
+  publishTimeout: 'optional',
+  claimLease: 'optional',
+  maxAttempts: 'optional',
+  publishedRetention: 'optional',
+  batchSize: 'optional',
+  parallelizationFactor: 'optional',
+  batchingWindow: 'optional',
+  memoryMb: 'optional',
+  punctual: 'optional',
+  removalPolicy: 'optional',
+  encryptionKey: 'optional',
+  tracing: 'optional',
+  functionProps: 'optional',
+};
+
 /**
  * The relay: publishes the events in the outbox. The stream relay publishes new rows as the table's stream reports them; the sweep
  * reads the outbox on a schedule and publishes what the stream relay missed. Either one alone loses nothing.
@@ -117,6 +140,7 @@ export class OutboxRelay extends Construct {
 
   constructor(scope: Construct, id: string, props: OutboxRelayProps) {
     super(scope, id);
+    refuseNames(`The relay ${this.node.path}`, props, NAMES);
     const settings = {
       shards: props.shards,
       bornLease: props.bornLease,

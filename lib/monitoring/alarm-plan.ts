@@ -3,6 +3,7 @@ import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-c
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { ITopic } from 'aws-cdk-lib/aws-sns';
 import type { Construct, IConstruct } from 'constructs';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import type { EFFECTS_IN_DOUBT, UNSTABLE_EFFECTS } from '../../lambdas/runtime/consume/claimed-effects.ts';
 import type { FENCE_LOST } from '../../lambdas/runtime/consume/message-outcome.ts';
 import { addToPolicyOf } from '../checks/granted.ts';
@@ -17,6 +18,9 @@ export interface AlarmTopics {
   /** Receives alarms that need action on the next working day. */
   readonly ticket: ITopic;
 }
+
+/** The names of {@link AlarmTopics}. */
+export const TOPIC_NAMES: PropNames<AlarmTopics> = { page: 'required', ticket: 'required' };
 
 /** Headings of docs/operating.md that alarms link to, as GitHub anchors. */
 export const RUNBOOK_ANCHORS = [

@@ -1,4 +1,5 @@
 import { Duration } from 'aws-cdk-lib';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { BEHIND_MS, STUCK_MS } from '../../lambdas/runtime/base/patience.ts';
 import { between, say, unless } from '../checks/refusal.ts';
 import { QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
@@ -46,6 +47,22 @@ export interface AlarmThresholds {
   /** The number of calls in 5 minutes that Lambda or DynamoDB may throttle. @default 0 */
   readonly throttles?: number;
 }
+
+/** The names of {@link AlarmThresholds}. */
+export const THRESHOLD_NAMES: PropNames<AlarmThresholds> = {
+  oldestPending: 'optional',
+  deadLetterExpiry: 'optional',
+  deadFor: 'optional',
+  deadPerHour: 'optional',
+  sustainedFor: 'optional',
+  streamAge: 'optional',
+  clockDifference: 'optional',
+  attemptsOverThree: 'optional',
+  attemptsFailed: 'optional',
+  fenceRefused: 'optional',
+  failedInvocations: 'optional',
+  throttles: 'optional',
+};
 
 /** The thresholds of the alarms, with defaults filled in. */
 export type EffectiveThresholds = Required<AlarmThresholds>;

@@ -2,8 +2,9 @@ import type { Duration } from 'aws-cdk-lib';
 import { Metric, Stats, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { Construct } from 'constructs';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import type { MetricName } from '../../lambdas/runtime/observe/telemetry.ts';
-import { refuse, say } from '../checks/refusal.ts';
+import { refuse, refuseNames, say } from '../checks/refusal.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
 import { RUNBOOK_URL } from '../mailroom/tags.ts';
 import {
@@ -12,6 +13,7 @@ import {
   deliveryAlarm,
   letAlarmsPublish,
   ON_DATABASE,
+  TOPIC_NAMES,
 } from '../monitoring/alarm-plan.ts';
 import { COUNT_PERIOD } from '../monitoring/metrics.ts';
 import { stoppedEvents } from '../monitoring/relay-alarms.ts';
@@ -26,13 +28,23 @@ export interface PostgresAlarmsOptions extends Pick<AlarmThresholds, 'oldestPend
   readonly runbook?: string;
 }
 
+const NAMES: PropNames<PostgresAlarmsOptions> = {
+  topics: 'required',
+  oldestPending: 'optional',
+  sustainedFor: 'optional',
+  runbook: 'optional',
+};
+
 /** Creates the alarms on a relay. Each relay sends its gauges once a minute, and a missing gauge means that none runs. */
 export function postgresAlarms(
   mailroom: Construct,
   relay: PostgresOutboxRelay,
   name: string,
-  { topics, runbook = RUNBOOK_URL, ...given }: PostgresAlarmsOptions,
+  options: PostgresAlarmsOptions,
 ): void {
+  refuseNames(`The alarms of ${mailroom.node.path}`, options, NAMES);
+  const { topics, runbook = RUNBOOK_URL, ...given } = options;
+  refuseNames(`The topics of the alarms of ${mailroom.node.path}`, topics, TOPIC_NAMES);
   const thresholds = withThresholds(given);
   const scope = new Construct(mailroom, 'Alarms');
   refuse(`The alarms of ${mailroom.node.path}`, thresholdProblems(thresholds));

@@ -4,9 +4,10 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
-import { refuse, unless } from '../checks/refusal.ts';
+import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import {
   connect,
   databaseProblems,
@@ -75,6 +76,31 @@ export interface PostgresConsumerProps extends PostgresLoginProps {
   readonly publishes?: readonly EventRef[];
 }
 
+const NAMES: PropNames<PostgresMailroomProps> = {
+  database: 'required',
+  bus: 'optional',
+  services: 'optional',
+  relay: 'optional',
+  alarms: 'optional',
+  removalPolicy: 'optional',
+  encryptionKey: 'optional',
+  tracing: 'optional',
+};
+
+const PRODUCER_NAMES: PropNames<PostgresProducerProps> = {
+  service: 'required',
+  publishes: 'required',
+  user: 'optional',
+  secret: 'optional',
+};
+
+const CONSUMER_NAMES: PropNames<PostgresConsumerProps> = {
+  service: 'required',
+  publishes: 'optional',
+  user: 'optional',
+  secret: 'optional',
+};
+
 /**
  * A Mailroom whose outbox is in PostgreSQL: the relay and the bus. Services write through {@link PostgresMailroom.addProducer}, in
  * transactions of their own database. The relay runs from the first deployment on, and logs errors until the database is
@@ -105,6 +131,7 @@ export class PostgresMailroom extends Construct {
 
   constructor(scope: Construct, id: string, props: PostgresMailroomProps) {
     super(scope, id);
+    refuseNames(`The PostgresMailroom ${this.node.path}`, props, NAMES);
     const {
       database,
       services = [],
@@ -151,6 +178,7 @@ export class PostgresMailroom extends Construct {
    * or if the function is outside of the VPC
    */
   addProducer(producer: LambdaFunction, props: PostgresProducerProps): void {
+    refuseNames(`The producer ${producer.node.path}`, props, PRODUCER_NAMES);
     const { service, publishes } = props;
     const mailroom = this.node.path;
     refuse(`The producer ${producer.node.path}`, [
@@ -186,6 +214,7 @@ export class PostgresMailroom extends Construct {
    * ```
    */
   grantConsumer(consumer: LambdaFunction, props: PostgresConsumerProps): void {
+    refuseNames(`The consumer function ${consumer.node.path}`, props, CONSUMER_NAMES);
     const { service, publishes = [] } = props;
     refuse(`The consumer function ${consumer.node.path}`, [
       ...publishesProblems(service, publishes),

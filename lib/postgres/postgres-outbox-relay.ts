@@ -9,8 +9,9 @@ import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
+import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { postgresRelaySettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
-import { between, refuse, unless, wholeDays } from '../checks/refusal.ts';
+import { between, refuse, refuseNames, unless, wholeDays } from '../checks/refusal.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
 import { connect, loginProblems, type PostgresDatabase } from '../database/postgres-database.ts';
 import {
@@ -66,6 +67,26 @@ export interface PostgresOutboxRelayProps extends PostgresRelayOptions {
   readonly tracing?: Tracing | undefined;
 }
 
+const NAMES: PropNames<PostgresOutboxRelayProps> = {
+  database: 'required',
+  bus: 'required',
+  name: 'required',
+  sources: 'required',
+  user: 'optional',
+  poll: 'optional',
+  timeout: 'optional',
+  publishTimeout: 'optional',
+  claimLease: 'optional',
+  maxAttempts: 'optional',
+  publishedRetention: 'optional',
+  memoryMb: 'optional',
+  vpcSubnets: 'optional',
+  createEndpoints: 'optional',
+  removalPolicy: 'optional',
+  encryptionKey: 'optional',
+  tracing: 'optional',
+};
+
 /**
  * The relay of a PostgreSQL database: a function that a rule invokes each minute, and that polls for a minute. No concurrency is reserved (a
  * new account has none to spare): two runs that overlap publish different events, because each claims its own.
@@ -77,6 +98,7 @@ export class PostgresOutboxRelay extends Construct {
 
   constructor(scope: Construct, id: string, props: PostgresOutboxRelayProps) {
     super(scope, id);
+    refuseNames(`The relay ${this.node.path}`, props, NAMES);
     const { database, bus, name, removalPolicy, encryptionKey, tracing } = props;
     const { vpc } = database;
     const user = props.user ?? ('server' in database ? 'mailroom_relay_login' : database.user);
