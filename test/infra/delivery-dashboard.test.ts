@@ -47,24 +47,6 @@ describe('the dashboard', () => {
     ]);
   });
 
-  test('shows in one chart whether what comes in goes out', () => {
-    const flow = widgets.filter(({ properties }) => properties.title?.startsWith('Committed = published'));
-    expect(flow).toHaveLength(1);
-    expect(flow[0]).toMatchObject({ type: 'metric', width: 24 });
-    const shown = flow[0]?.properties.metrics
-      .map((line: unknown[]) => line.at(-1))
-      .filter(({ visible }: { visible?: boolean }) => visible !== false);
-    expect(shown.map(({ label }: { label: string }) => label)).toEqual([
-      'committed',
-      'published',
-      'delivered',
-      'processed',
-    ]);
-    expect(shown[0].expression).toMatch(
-      /^SUM\(SEARCH\('Namespace="Mailroom" MetricName="EventsCommitted" table="<.*>"', 'Sum', 300\)\)$/,
-    );
-  });
-
   test('shows every metric that an alarm watches', () => {
     const watched = new Set(
       [
@@ -76,55 +58,6 @@ describe('the dashboard', () => {
     // Whether a consumer finishes messages is seen in what it processed.
     watched.delete('NumberOfMessagesDeleted');
     for (const name of watched) expect(drawn).toContain(`"${name}"`);
-  });
-
-  test('shows the findings of each audit run next to the SLO', () => {
-    const titles = widgets.map(({ properties }) => properties.title ?? properties.markdown);
-    const at = titles.indexOf('Found by the audit');
-    expect(at).toBeGreaterThan(titles.indexOf('## SLO'));
-    expect(at).toBeLessThan(titles.indexOf('## Flow'));
-    const shown = widgets[at]?.properties.metrics.map((line: unknown[]) => [line[1], line.at(-1)]);
-    expect(shown).toEqual([
-      ['EventsMissing', { label: 'missing', period: 900, stat: 'Maximum' }],
-      ['EventsDuplicated', { label: 'duplicated', period: 900, stat: 'Maximum' }],
-      ['RowsUnreadable', { label: 'unreadable', period: 900, stat: 'Maximum' }],
-    ]);
-  });
-
-  test('shows what the audit counted: the rate of a day for each consumer, and the error budget of a month for each SLO', () => {
-    const [rates, budgets] = ['Processed of what', 'Error budget left'].map((title) =>
-      widgets.find(({ properties }) => properties.title?.startsWith(title)),
-    );
-    expect(rates?.properties).toMatchObject({ start: '-P1D', view: 'singleValue' });
-    expect(budgets?.properties).toMatchObject({ start: '-P30D', view: 'timeSeries' });
-    const expressions = (widget: Widget | undefined) =>
-      widget?.properties.metrics.flatMap(([first]: unknown[]) => (typeof first === 'string' ? [] : [first]));
-    expect(expressions(rates)).toMatchObject(
-      ['order-status', 'payments', 'inventory', 'notifications'].map((label, index) => ({
-        label,
-        expression: `100 * RUNNING_SUM(processed${index}) / RUNNING_SUM(published${index})`,
-      })),
-    );
-    expect(expressions(budgets)).toMatchObject([
-      {
-        label: 'payments',
-        expression: 'RUNNING_SUM(within1) - 0.99 * RUNNING_SUM(IF(FILL(within1, -1) >= 0, published1, 0))',
-      },
-    ]);
-    const lines = budgets?.properties.metrics.slice(1);
-    expect(lines.map((line: unknown[]) => [line[1], line[3], line.at(-1)])).toEqual([
-      ['DeliveriesWithinSlo', 'payments', { id: 'within1', visible: false, period: 900, stat: 'Maximum' }],
-      ['DeliveriesPublished', 'payments', { id: 'published1', visible: false, period: 900, stat: 'Maximum' }],
-    ]);
-  });
-
-  test('keeps the period of each graph: another one would leave deliveries out', () => {
-    expect(body().periodOverride).toBe('inherit');
-  });
-
-  test('draws the line of a promise', () => {
-    const promised = widgets.flatMap(({ properties }) => properties.annotations?.horizontal ?? []);
-    expect(promised).toEqual([{ value: 30_000, label: 'SLO', yAxis: 'left' }]);
   });
 
   test('no widget of the dashboard overlaps another or the edge', () => {

@@ -10,107 +10,6 @@ describe('a consumer of the example', () => {
   const { templates } = synthStage('prod');
   const template = templates.Payments;
 
-  test('sees the events of its sources and types, heartbeats, and no others', () => {
-    expect(only(template, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
-      $or: [
-        { source: ['orders'], 'detail-type': ['OrderPlaced', 'OrderExpired'] },
-        { source: ['inventory'], 'detail-type': ['StockRejected'] },
-        { source: ['payments'], 'detail-type': ['PaymentRejected'] },
-        { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
-      ],
-    });
-    expect(only(templates.Orders, 'AWS::Events::Rule').Properties.EventPattern).toEqual({
-      $or: [
-        {
-          source: ['payments'],
-          'detail-type': [
-            'PaymentCaptured',
-            'PaymentDeclined',
-            'PaymentRefunded',
-            'PaymentRejected',
-            'PaymentCancelled',
-          ],
-        },
-        { source: ['inventory'], 'detail-type': ['StockReserved', 'StockRejected', 'StockReleased'] },
-        { source: ['mailroom'], 'detail-type': ['Heartbeat'] },
-      ],
-    });
-  });
-
-  test('keeps undelivered events in a separate queue', () => {
-    const [target] = only(template, 'AWS::Events::Rule').Properties.Targets;
-    expect(target.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsQueue/);
-    expect(target.DeadLetterConfig.Arn['Fn::GetAtt'][0]).toMatch(/^PaymentsUndelivered/);
-  });
-
-  test('its rule is deployed after the queue policies, because EventBridge would not retry', () => {
-    const { DependsOn = [] } = only(template, 'AWS::Events::Rule');
-    expect(DependsOn).toEqual(
-      expect.arrayContaining([
-        expect.stringMatching(/^PaymentsQueuePolicy/),
-        expect.stringMatching(/^PaymentsUndeliveredPolicy/),
-      ]),
-    );
-    const [allowed] = policyOf(template, 'PaymentsQueuePolicy').filter(({ Effect }) => Effect === 'Allow');
-    const { Name } = only(template, 'AWS::Events::Rule').Properties;
-    const nameInArn = JSON.stringify(Name['Fn::Join'][1]).slice('["'.length);
-    expect(JSON.stringify(allowed)).toMatch(/:rule\/",\{"Fn::ImportValue":"[^"]*Bus[^"]*"\},"\//);
-    expect(JSON.stringify(allowed)).toContain(`"/${nameInArn}`);
-  });
-
-  test('lets only its rule send to the queue, only the audit read its length, and requires TLS', () => {
-    const statements = policyOf(template, 'PaymentsQueuePolicy');
-    expect(statements.filter(({ Effect }) => Effect === 'Allow')).toEqual([
-      expect.objectContaining({
-        Principal: { Service: 'events.amazonaws.com' },
-        Condition: { ArnEquals: { 'aws:SourceArn': expect.anything() } },
-      }),
-      expect.objectContaining({
-        Action: 'sqs:GetQueueAttributes',
-        Principal: { AWS: { 'Fn::ImportValue': expect.stringContaining('MailroomAuditFunctionRole') } },
-      }),
-    ]);
-    expect(statements.filter(({ Effect }) => Effect === 'Deny')).toEqual([
-      expect.objectContaining({
-        Action: 'sqs:*',
-        Principal: { AWS: '*' },
-        Condition: { Bool: { 'aws:SecureTransport': 'false' } },
-      }),
-      expect.objectContaining({ Action: 'sqs:SendMessage', Principal: { AWS: '*' } }),
-    ]);
-  });
-
-  test('moves a message to its dead-letter queue, which takes messages of this queue only', () => {
-    const queue = queueOf(template, 'PaymentsQueue');
-    const deadLetters = queueOf(template, 'PaymentsDeadLetters');
-    expect(queue.RedrivePolicy).toEqual({
-      deadLetterTargetArn: { 'Fn::GetAtt': [expect.stringMatching(/^PaymentsDeadLetters/), 'Arn'] },
-      maxReceiveCount: 105,
-    });
-    expect(deadLetters.RedriveAllowPolicy.redrivePermission).toBe('byQueue');
-    expect(deadLetters.RedriveAllowPolicy.sourceQueueArns).toHaveLength(1);
-    const nameInArn = JSON.stringify(queue.QueueName['Fn::Join'][1]).slice('["'.length);
-    expect(JSON.stringify(deadLetters.RedriveAllowPolicy.sourceQueueArns)).toContain(`:${nameInArn}`);
-  });
-
-  test('encrypts every queue and keeps messages as long as SQS can', () => {
-    const queues = Object.values(resources(template, 'AWS::SQS::Queue'));
-    expect(queues).toHaveLength(3);
-    for (const { Properties } of queues) {
-      expect(Properties).toMatchObject({ MessageRetentionPeriod: 14 * 86_400 });
-      expect(Properties.KmsMasterKeyId).toEqual({ 'Fn::ImportValue': expect.stringContaining('Key') });
-    }
-  });
-
-  test('reports failures message by message', () => {
-    expect(only(template, 'AWS::Lambda::EventSourceMapping').Properties).toMatchObject({
-      BatchSize: 10,
-      FunctionResponseTypes: ['ReportBatchItemFailures'],
-      // A tenth of what a new account has for all its functions.
-      ScalingConfig: { MaximumConcurrency: 100 },
-    });
-  });
-
   test('the runtime can read its environment', () => {
     const { Environment, Timeout } = only(template, 'AWS::Lambda::Function').Properties;
     const variables = { ...Environment.Variables, MAILROOM_TABLE: 'table', MAILROOM_QUEUE_URL: 'url' };
@@ -137,24 +36,6 @@ describe('a consumer of the example', () => {
       // Two queues of 14 days each, and an archive of 30.
       inboxRetentionDays: 58,
     });
-  });
-
-  test('runs on Node.js 24 and arm64, logs JSON to its own log group, and has no AWS managed policy', () => {
-    const { Runtime, Architectures, LoggingConfig } = only(template, 'AWS::Lambda::Function').Properties;
-    expect({ Runtime, Architectures }).toEqual({ Runtime: 'nodejs24.x', Architectures: ['arm64'] });
-    expect(LoggingConfig).toEqual({
-      LogFormat: 'JSON',
-      LogGroup: { Ref: expect.stringMatching(/^PaymentsFunctionLogs/) },
-    });
-    expect(only(template, 'AWS::IAM::Role').Properties).not.toHaveProperty('ManagedPolicyArns');
-  });
-
-  test('may call the bank, and no other function', () => {
-    const statements = policyOf(template, 'PaymentsFunctionRole', 'AWS::IAM::ManagedPolicy');
-    const invocations = statements.filter(({ Action }) => [Action].flat().includes('lambda:InvokeFunction'));
-    expect(invocations.map(({ Resource }) => Resource)).toEqual([
-      { 'Fn::ImportValue': expect.stringMatching(/^mailroom-prod-bank:.*BankD/) },
-    ]);
   });
 });
 
@@ -433,7 +314,7 @@ function queueOf(template: Template, prefix: string) {
   return only(template, 'AWS::SQS::Queue', new RegExp(`^${prefix}`)).Properties;
 }
 
-function policyOf(template: Template, prefix: string, type = 'AWS::SQS::QueuePolicy') {
+function _policyOf(template: Template, prefix: string, type = 'AWS::SQS::QueuePolicy') {
   const { Statement } = only(template, type, new RegExp(`^${prefix}`)).Properties.PolicyDocument;
   return Statement as { Effect: string; Action: string | string[]; Resource: unknown }[];
 }

@@ -11,40 +11,6 @@ describe('the relay', () => {
   const { templates } = synthStage('prod');
   const template = templates.Mailroom;
 
-  test('follows only new outbox rows: marks, deletes and other rows never start the function', () => {
-    const [mapping] = Object.values(resources(template, 'AWS::Lambda::EventSourceMapping'));
-    const patterns = mapping?.Properties.FilterCriteria.Filters.map((filter: { Pattern: string }) =>
-      JSON.parse(filter.Pattern),
-    );
-    expect(patterns).toEqual([
-      { eventName: ['INSERT'], dynamodb: { Keys: { PK: { S: [{ prefix: 'OUTBOX#' }] } } } },
-    ]);
-  });
-
-  test('cannot be held up by a record: bisect, partial failures, bounded retries and age, a failure queue', () => {
-    const [mapping] = Object.values(resources(template, 'AWS::Lambda::EventSourceMapping'));
-    expect(mapping?.Properties).toMatchObject({
-      StartingPosition: 'TRIM_HORIZON',
-      BatchSize: 100,
-      BisectBatchOnFunctionError: true,
-      FunctionResponseTypes: ['ReportBatchItemFailures'],
-      MaximumRetryAttempts: 10,
-      MaximumRecordAgeInSeconds: 3600,
-      DestinationConfig: {
-        OnFailure: { Destination: { 'Fn::GetAtt': [expect.stringContaining('Failures'), 'Arn'] } },
-      },
-    });
-  });
-
-  test('sweeps each minute, ends before the next sweep, and does not repeat a failed one', () => {
-    const [rule] = Object.values(resources(template, 'AWS::Events::Rule'));
-    expect(rule?.Properties.ScheduleExpression).toBe('rate(1 minute)');
-    expect(rule?.Properties.Targets[0].RetryPolicy.MaximumRetryAttempts).toBe(0);
-    const [invoke] = Object.values(resources(template, 'AWS::Lambda::EventInvokeConfig'));
-    expect(invoke?.Properties.MaximumRetryAttempts).toBe(0);
-    expect(sweep(template)?.Properties.Timeout).toBe(55);
-  });
-
   test('starts the sweep with an input that is not empty, and that the sweep takes for an ordinary pass', () => {
     const [rule] = Object.values(resources(template, 'AWS::Events::Rule'));
     const input = JSON.parse(rule?.Properties.Targets[0].Input);
@@ -83,12 +49,6 @@ describe('the relay', () => {
       id.includes('Stream'),
     );
     expect(stream?.[1].Properties.Timeout).toBe(180);
-  });
-
-  test('reserves no concurrency, of which a new account has none to spare', () => {
-    for (const fn of Object.values(resources(template, 'AWS::Lambda::Function'))) {
-      expect(fn.Properties).not.toHaveProperty('ReservedConcurrentExecutions');
-    }
   });
 
   test('the relay is deployed before every function that writes events', () => {
