@@ -98,11 +98,6 @@ export function metric(namespace: string, name: string, statistic = 'Sum', perio
   return { Namespace: namespace, MetricName: name, Statistic: statistic, Period: period };
 }
 
-/** The alarms of the dead letters in a queue. */
-export function letters() {
-  return metric('AWS/SQS', 'ApproximateNumberOfMessagesVisible', 'Maximum');
-}
-
 /** The alarms that go off after a number of periods on end. */
 export function times(periods: number) {
   return { DatapointsToAlarm: periods, EvaluationPeriods: periods };
