@@ -135,17 +135,6 @@ describe('the outbox', () => {
     expect(await allowed(ask, strangers, table, reads, [outbox])).toEqual([]);
   });
 
-  test('lets the services cancel scheduled events, and neither audit nor heartbeat', async () => {
-    const updates = await allowed(ask, roles, mailroomTable(parts), ['dynamodb:UpdateItem'], [outbox]);
-    expect(updates.map((line) => line.split(' ')[0]).filter((name) => !name?.includes('Relay'))).toEqual([
-      'Orders/ApiRole',
-      'Orders/OrderStatusFunctionRole',
-      'Payments/PaymentsFunctionRole',
-      'Inventory/InventoryFunctionRole',
-      'Notifications/NotificationsFunctionRole',
-    ]);
-  });
-
   test('the relay may change outbox rows, but neither add nor delete them', async () => {
     const relay = roles.filter(({ name }) => /Relay/.test(name));
     expect(relay).toHaveLength(2);

@@ -11,16 +11,29 @@ import type { Key, Table } from '../../../../lambdas/runtime/store/table.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { envelope, oneMessage, send } from './consumer-rig.ts';
 
-/** A message of a batch: its name, how often it was received, and whether it must run alone; an error if that cannot be read. */
-type Received = readonly [name: string, receives: number, suspect?: boolean | Error, eventId?: string];
+const unread = Object.assign(new Error('no'), { code: 'UNREAD' });
 
-/** Decides about a batch. @returns the names of those that run, and of those that are put back, with whether they wait and why */
-async function turn(...batch: readonly Received[]) {
+/** The event ids of messages that are not of a Mailroom event. */
+const IDS: Readonly<Record<string, string>> = {
+  unreadable: 'unreadable-7',
+  external: externalEventId({ source: 'stripe', type: 'charge', external: { id: ['id'] } }, ['evt_1']),
+};
+
+/**
+ * Decides about a batch.
+ *
+ * @param batch - of each message its name, how often it was received, and `!` if it must run alone, or `?` if that cannot be read
+ * @returns the names of those that run, and of those that are put back, with whether they wait and why
+ */
+async function turn(batch: string) {
   const parts = rig();
-  const events = new Map(batch.map((received) => [received[3] ?? envelope(parts).eventId, received]));
-  const readRow = vi.fn(async ([, , suspect = false]: Received) => {
-    if (typeof suspect !== 'boolean') throw suspect;
-    return { status: 'FAILED', attempts: 1, unfinished: suspect ? 2 : 0 };
+  const messages = batch
+    .split(', ')
+    .map((text) => /^(?<name>\S+) (?<receives>\d+)(?<mark>.?)$/.exec(text)?.groups ?? {});
+  const events = new Map(messages.map((one) => [IDS[one.name ?? ''] ?? envelope(parts).eventId, one]));
+  const readRow = vi.fn(async ({ mark }: (typeof messages)[number]) => {
+    if (mark === '?') throw unread;
+    return { status: 'FAILED', attempts: 1, unfinished: mark === '!' ? 2 : 0 };
   });
   const get = async ({ PK }: Key) => {
     const [, received] = [...events].find(([eventId]) => PK.endsWith(eventId)) ?? [];
@@ -32,10 +45,10 @@ async function turn(...batch: readonly Received[]) {
   const delays = delaysOf(consumerConfig, parts.clock, random);
   const ctx = { ...parts, config: consumerConfig, table, random, delays, inbox, tracer: createTracer() };
   const deliveries = [...events].map(
-    ([eventId, [name, receives]]): Delivery => ({
+    ([eventId, { name = '', receives }]): Delivery => ({
       message: { eventId, messageId: name },
       body: 'unused',
-      receives,
+      receives: Number(receives),
       beganAt: 0,
       endsBy: 30_000,
       content: eventId.startsWith('unreadable')
@@ -55,110 +68,71 @@ async function turn(...batch: readonly Received[]) {
   };
 }
 
-const unread = Object.assign(new Error('no'), { code: 'UNREAD' });
-const externalId = externalEventId({ source: 'stripe', type: 'charge', external: { id: ['id'] } }, ['evt_1']);
-
 describe('in a batch', () => {
-  test.each<[string, Received[], object]>([
-    ['a lone message runs, without a read', [['a', 4, true]], { reads: 0, now: ['a'], later: [] }],
+  test.each<[string, string, object]>([
+    ['a lone message runs, without a read', 'a 4!', { reads: 0, now: ['a'], later: [] }],
     [
       'messages that were never received before run, without a read',
-      [
-        ['a', 1],
-        ['b', 1],
-      ],
+      'a 1, b 1',
       { reads: 0, now: ['a', 'b'], later: [] },
     ],
     [
       'an unreadable message, which never runs, costs no read',
-      [
-        ['other', 1],
-        ['unreadable', 3, true, 'unreadable-7'],
-      ],
+      'other 1, unreadable 3!',
       { reads: 0, now: ['other', 'unreadable'], later: [] },
     ],
     [
       'a suspect runs alone at its odd receives, and the others are put back at once',
-      [
-        ['other', 1],
-        ['suspect', 3, true],
-      ],
+      'other 1, suspect 3!',
       { now: ['suspect'], later: ['other at once PUT_BACK'] },
     ],
     [
       'the others run at the even receives of a suspect, which waits',
-      [
-        ['other', 3],
-        ['suspect', 4, true],
-      ],
+      'other 3, suspect 4!',
       { now: ['other'], later: ['suspect waits PUT_BACK'] },
     ],
     [
       'a suspect may have been received only once before',
-      [
-        ['other', 1],
-        ['suspect', 2, true],
-      ],
+      'other 1, suspect 2!',
       { reads: 1, now: ['other'], later: ['suspect waits PUT_BACK'] },
     ],
     [
       'a suspect runs although another message, such as a rejected one, was received more often',
-      [
-        ['rejected', 60],
-        ['suspect', 3, true],
-      ],
+      'rejected 60, suspect 3!',
       { now: ['suspect'], later: ['rejected at once PUT_BACK'] },
     ],
     [
       'the suspect that was received most often runs before the others, at an even receive, too',
-      [
-        ['a', 3, true],
-        ['b', 6, true],
-        ['c', 5, true],
-      ],
+      'a 3!, b 6!, c 5!',
       { now: ['b'], later: ['a waits PUT_BACK', 'c waits PUT_BACK'] },
     ],
     [
       'an external message can be a suspect',
-      [
-        ['other', 1],
-        ['external', 3, true, externalId],
-      ],
+      'other 1, external 3!',
       { now: ['external'], later: ['other at once PUT_BACK'] },
     ],
     [
       'a message waits as in an outage if its row cannot be read',
-      [
-        ['other', 1],
-        ['unread', 2, unread],
-      ],
+      'other 1, unread 2?',
       { now: ['other'], later: ['unread waits UNREAD'] },
     ],
     [
       'a message whose row cannot be read waits while a suspect runs',
-      [
-        ['other', 1],
-        ['suspect', 3, true],
-        ['unread', 2, unread],
-      ],
+      'other 1, suspect 3!, unread 2?',
       { now: ['suspect'], later: ['other at once PUT_BACK', 'unread waits UNREAD'] },
     ],
     [
       'a message whose row cannot be read waits while a suspect waits',
-      [
-        ['other', 1],
-        ['suspect', 4, true],
-        ['unread', 2, unread],
-      ],
+      'other 1, suspect 4!, unread 2?',
       { now: ['other'], later: ['suspect waits PUT_BACK', 'unread waits UNREAD'] },
     ],
   ])('%s', async (_rule, batch, expected) => {
-    await expect(turn(...batch)).resolves.toMatchObject(expected);
+    await expect(turn(batch)).resolves.toMatchObject(expected);
   });
 
   test('half of the suspects with the same number of receives give way, by their message ids', async () => {
     const turns = [...'0123456789abcdef'].map((end) =>
-      turn(['other', 1], [`2f1c9d3e-7a4b-4c58-9e21-8d5b6f3a709${end}`, 3, true]),
+      turn(`other 1, 2f1c9d3e-7a4b-4c58-9e21-8d5b6f3a709${end} 3!`),
     );
     expect((await Promise.all(turns)).filter(({ now }) => now.includes('other'))).toHaveLength(8);
   });
