@@ -23,7 +23,6 @@ export interface Store {
   /** The items of one partition, in the order of their sort keys. */
   partition(value: string): Attributes[];
   all(): Attributes[];
-  /** The key of an item. */
   keyOf(item: Attributes): Attributes;
   /** The violation of the table's schema by a key, if any: a part is missing, has the wrong type, or is not part of the key. */
   keyFault(key: Attributes): ValidationException | undefined;

@@ -4,7 +4,6 @@ import type { MetricName, Telemetry } from '../lambdas/runtime/observe/telemetry
 export interface LogLine {
   /** The severity. */
   readonly level: 'debug' | 'info' | 'warn' | 'error';
-  /** The message. */
   readonly message: string;
   /** The additional fields. */
   readonly extra: unknown;

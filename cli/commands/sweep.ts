@@ -28,7 +28,6 @@ export function sweepCommand(io: Io): Command {
     .action(reporting(io, sweepNow));
 }
 
-/** Reads a number of shards. */
 function shardsArgument(text: string): number {
   const shards = countArgument(text);
   if (shards <= SHARDS_MAX) return shards;

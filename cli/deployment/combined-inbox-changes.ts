@@ -9,7 +9,6 @@ import type { OpenPostgres } from './postgres-database.ts';
 import { postgresInboxChanges } from './postgres-inbox-changes.ts';
 import type { StoredRows } from './stored-rows.ts';
 
-/** The inboxes in one store. */
 interface InboxStore {
   readonly name: string;
   readonly changes: InboxChanges;

@@ -96,7 +96,6 @@ export function consumerQueues(
   return { queue, deadLetterQueue, undeliveredQueue, rule, externalRule };
 }
 
-/** The rule of the external events. */
 function ruleOfExternalEvents(
   consumer: Construct,
   { name, events, externalBus }: InboxConsumerProps,

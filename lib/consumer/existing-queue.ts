@@ -23,7 +23,6 @@ export interface ExistingQueueSettings {
   readonly deadLetterRetention: Duration;
 }
 
-/** The consumer of each queue. */
 const CONSUMERS = new WeakMap<IQueue, Construct>();
 
 /** Records the consumer of a queue, which any construct may have defined. */

@@ -12,7 +12,6 @@ export const BillDue = defineEvent({
   schema: z.object({}),
 });
 
-/** The key of a bill. */
 export function billKey(billId: string): Item & { PK: string; SK: string } {
   return { PK: `BILL#${billId}`, SK: 'BILL' };
 }

@@ -78,7 +78,6 @@ export function commitFence({ body }: Call): string | undefined {
   return commit?.ExpressionAttributeValues?.[':heldFence']?.S;
 }
 
-/** A message in a queue. */
 interface QueuedMessage {
   readonly MessageId: string;
   /** How often SQS has handed it out. */

@@ -13,7 +13,6 @@ import { randomNumbers } from './kill-plan.ts';
 
 /** The answers of `outbox.commit`, compared with the rows. */
 export interface QuietAnswers {
-  /** The number of commits. */
   readonly commits: number;
   /** Answered as committed, of which a row is missing. */
   readonly falselyCommitted: number;

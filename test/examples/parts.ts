@@ -5,7 +5,6 @@
  */
 export type Parts = Readonly<Record<string, Part>>;
 
-/** One part. */
 export interface Part {
   /** The CloudFormation type. */
   readonly type: string;

@@ -89,7 +89,6 @@ const SETTINGS: readonly Setting[] = [
   },
 ];
 
-/** Every setting of a bridge, as scenarios. */
 export function bridgeScenarios(bounds: Bounds, tamper: BridgeTamper = {}): Scenario[] {
   return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
 }

@@ -207,7 +207,6 @@ function failsUntilMended({ mended }: Release): Handler {
   });
 }
 
-/** Every setting of the inbox, as scenarios. */
 export function inboxScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
   return SETTINGS.map((setting) => scenarioOf(setting, bounds, tamper));
 }

@@ -24,7 +24,6 @@ import type { InboxTamper } from './inbox-scenarios.ts';
 import { decides, deskOf, leasesSeenOut } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
-/** An event with a number. */
 export const Numbered = defineEvent({
   source: 'things',
   type: 'Numbered',
@@ -416,7 +415,6 @@ function rowOf({ memory, config, eventIds }: ConsumerWorld, index: number) {
   return memory.item(inboxKey(config.consumer, eventIds[index] ?? ''));
 }
 
-/** Every setting of an order, as scenarios. */
 export function orderScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
   return SETTINGS.map((setting) => scenarioOf({ ...USUAL, ...setting }, bounds, tamper));
 }

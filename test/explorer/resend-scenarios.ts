@@ -165,7 +165,6 @@ interface Command {
   readonly tamper: ResendTamper;
 }
 
-/** The dead letter as it is received. */
 async function received(
   { world, deadLetter }: Command,
   desk: ReturnType<typeof deskOf>,
@@ -183,7 +182,6 @@ async function received(
   return { id: 'm', eventId, ...unknown, received: message, ...standing };
 }
 
-/** The source of the dead letter. */
 function sourceIn({ config: { inboxRetentionDays } }: ConsumerWorld) {
   const consumer = { name: 'worker', queue: 'queue', inboxRetentionDays } as ConsumerEntry;
   return { name: 'consumer:worker', kind: 'consumer', url: 'dead letters', consumer } as const;
@@ -239,7 +237,6 @@ async function redrive(command: Command, operator: Actor): Promise<void> {
   });
 }
 
-/** A queue to which an operator sends. */
 function sendingTo({ queue }: ConsumerWorld, operator: Actor, label: string): Pick<Queues, 'send'> {
   return {
     send: (_url, text) => operator.call({ label, perform: async () => queue.send(text), effect: true }),

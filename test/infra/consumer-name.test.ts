@@ -97,7 +97,6 @@ describe('earlier names are refused', () => {
   });
 });
 
-/** The template of a stack with one consumer. */
 function deployed(named: Named, more: Partial<InboxConsumerProps> = {}): Template {
   const stack = new Stack(testApp(), 'Test');
   new InboxConsumer(stack, 'Consumer', {

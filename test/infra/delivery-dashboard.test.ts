@@ -72,7 +72,6 @@ function overlap(a: Widget, b: Widget): boolean {
   return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
 }
 
-/** The widgets. */
 function dashboard(): Widget[] {
   return body().widgets;
 }

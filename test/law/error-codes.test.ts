@@ -36,7 +36,6 @@ const ofPackage = [
 /** Those of the tools of the repository, which the package does not contain, are listed by their explanations only. */
 const listed = [...new Set([...ofPackage, ...EXPLANATIONS.map(({ code }) => code)])];
 
-/** The codes in a text. */
 function codesIn(text: string): string[] {
   const placed = [...text.matchAll(PLACES)].map(({ groups }) => groups?.code ?? '');
   const words = [...text.matchAll(/'(?<code>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)'/g)].map(

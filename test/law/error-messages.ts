@@ -30,7 +30,6 @@ export function messagesIn(code: string): SourceMessage[] {
   });
 }
 
-/** The line of an offset, up to it. */
 function lineUpTo(code: string, offset: number): string {
   return code.slice(code.lastIndexOf('\n', offset) + 1, offset);
 }

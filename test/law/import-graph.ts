@@ -31,7 +31,6 @@ export function importsBelow(folders: readonly string[]): Import[] {
 const STATEMENT = /^(?:import|export)\s+(type\s+)?(?:([\w$*{},\s]+?)\s+from\s+)?'([^']+)';$/gm;
 const CALL = /\bimport\('([^']+)'\)/g;
 
-/** The imports of one file with this text. */
 export function importsIn(file: string, text: string): Import[] {
   const statements = [...text.matchAll(STATEMENT)].map(([, type, names = '', to = '']) => ({
     from: file,

@@ -45,7 +45,6 @@ export function postgresConsumer(
   return { deliver, telemetry, hidden };
 }
 
-/** A new event id. */
 export function newEventId(): string {
   return mintEventId(Date.now(), 2);
 }

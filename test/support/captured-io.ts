@@ -30,7 +30,6 @@ export function capturedIo({
   readonly signal?: AbortSignal;
   /** Called with everything that was written to stdout so far. */
   readonly onOut?: (out: string) => void;
-  /** The size of the terminal. */
   readonly size?: TerminalSize;
   /** All of standard input. */
   readonly input?: string;

@@ -26,7 +26,6 @@ export interface PastItems {
   changed(change: Change): void;
   /** The earlier states of one item, latest first. */
   of(key: Key): readonly PastItem[];
-  /** The earlier states of all items of a partition. */
   inPartition(pk: string): readonly PastItem[];
   /** All earlier states, as a value that determines how a schedule continues. */
   state(): unknown;

@@ -59,7 +59,6 @@ export function transitions(schedule: Schedule, world: World, left: Budget): Tra
   return all.filter(({ fault, stall }) => fault <= left.faults && stall <= left.stalls);
 }
 
-/** One outcome of one call. */
 function transition(schedule: Schedule, pending: Pending, outcome: CallOutcome): Transition {
   const { actor: state, call } = pending;
   const label = outcome.label === '' ? call.label : `${call.label} -> ${outcome.label}`;

@@ -3,7 +3,6 @@ import type { ReadCatalog } from './catalog-document.ts';
 import { ANY, isClosed, restOf, type SchemaField, type SchemaFields, without } from './schema-fields.ts';
 import type { JsonObject } from './schema-source.ts';
 
-/** One change of an event. */
 interface EventChange {
   /** E.g. `data.lines[].sku` or `version`; `null` for the event itself. */
   readonly path: string | null;

@@ -55,7 +55,6 @@ export function relayChecks(deps: CheckDeps): PartCheck[] {
   ];
 }
 
-/** The check of the bus. */
 function busCheck(deps: CheckDeps): PartCheck {
   return check('bus', 'flow', () => busFaults(deps), deps.directory.mailroom);
 }

@@ -100,7 +100,6 @@ function causesOf(deadLetters: readonly DeadLetter[]) {
   );
 }
 
-/** A list as it is shown. */
 interface ShownList extends SourceList {
   readonly grouped: boolean;
   /** With the verdict of a redrive; absent if it is not grouped, or could not be checked. */

@@ -27,7 +27,6 @@ export function isStrict({ order = '' }: Pick<ConsumerEntry, 'order'>): boolean 
 export interface KnownMessage {
   /** Its id in the inbox. */
   readonly eventId: string;
-  /** Its inbox row. */
   readonly row: InboxRow | UnreadableRow | undefined;
   /** The body of its dead letter. @default none was found */
   readonly body?: string | undefined;

@@ -41,7 +41,6 @@ export interface FollowStep {
   readonly skipped: number;
 }
 
-/** A message that was processed. */
 interface ProcessedMessage {
   readonly consumer: string;
   /** Epoch milliseconds. */

@@ -95,13 +95,6 @@ export function suspectDelayMs(receives: number, share: number): number {
   return 1_000 + (widthMs - 1_000) * share;
 }
 
-/** Returns the shortest time from the first attempt to the last, milliseconds. */
-export function retrySpanMs(attempts: number, schedule: RetrySchedule): number {
-  let spanMs = 0;
-  for (let attempt = 1; attempt < attempts; attempt += 1) spanMs += retryDelayMs(attempt, schedule, 1);
-  return spanMs;
-}
-
 function grown(step: number, firstMs: number, growth: number, longestMs: number): number {
   return Math.min(longestMs, firstMs * growth ** Math.min(step - 1, 30));
 }

@@ -88,7 +88,6 @@ export function contextParts(
 /** One message on its way through its consumer; each processing step is a function of this context. */
 export interface Received extends ConsumerContext {
   readonly delivery: Delivery;
-  /** Its span. */
   readonly span: TracerSpan;
   /** The fields that identify it, in each of its log lines. */
   readonly logFields: LogFields;

@@ -52,7 +52,6 @@ export interface OutboxRow extends Key {
   readonly discardedBy?: string | undefined;
   /** The time at which it was discarded, epoch milliseconds. */
   readonly discardedAt?: number | undefined;
-  /** The reason for discarding it. */
   readonly discardedReason?: string | undefined;
   /** The service that cancelled it. */
   readonly cancelledBy?: string | undefined;

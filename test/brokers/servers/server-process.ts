@@ -12,7 +12,6 @@ const STOP_DEADLINE_MS = 30_000;
  */
 const WATCHED = '(trap "" TERM INT HUP; read -r _ <&3; kill -s KILL -- -$$) & exec "$@" 3<&-';
 
-/** The command of a server. */
 export interface ServerCommand {
   readonly command: string;
   readonly args: readonly string[];

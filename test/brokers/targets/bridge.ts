@@ -50,7 +50,6 @@ export interface Bridge {
   readonly settle: () => Promise<void>;
   /** Lets the time pass until the next message is visible. */
   readonly pass: () => Promise<void>;
-  /** The rows of the messages in the inbox. */
   readonly rows: () => InboxRow[];
   /** The bodies of the messages in the queue, for another process. */
   readonly bodies: () => string[];

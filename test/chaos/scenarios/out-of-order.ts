@@ -84,7 +84,6 @@ export const outOfOrder: Scenario = {
 
 type Numbered = Envelope & { readonly sequence: number };
 
-/** The events of all accounts. */
 function eventsOf(runId: string): readonly Numbered[] {
   const { type, version, aggregateType } = AccountChanged;
   return Array.from({ length: ACCOUNTS * EVENTS }, (_, n) => {

@@ -34,7 +34,6 @@ A crossed arrow is a call that had no effect, or a response that was refused or 
 in a recording; calls take none. \`f1\` and \`f2\` are the fencing tokens of two workers. The sweep's bookkeeping is left out.
 `;
 
-/** The page of all traces. */
 export function crashPage(traces: readonly CrashTrace[]): string {
   const parts = PARTS.flatMap(([part, heading, opening]) => [
     `## ${heading}`,

@@ -94,7 +94,6 @@ export function consumersByRole(parts: readonly DeployedPart[]): ReadonlyMap<str
   );
 }
 
-/** The Mailroom table. */
 export function mailroomTable(parts: readonly DeployedPart[]): DeployedPart {
   const found = parts.find(
     ({ type, stack }) => type === 'AWS::DynamoDB::GlobalTable' && stack === 'Mailroom',
@@ -162,7 +161,6 @@ function pageLines({ head: [type, ...columns], lines }: Block): string[] {
   return [...titles].map(([verdicts, same]) => `| ${type}: ${same.join(', ')} | ${verdicts} |`);
 }
 
-/** A block with a line for each of its columns. */
 function turned({ head: [type, ...columns], lines }: Block): Block {
   return {
     head: [type, ...lines.map(({ title }) => title)],

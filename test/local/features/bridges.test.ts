@@ -44,7 +44,6 @@ async function drained(url: string): Promise<Message[]> {
   }
 }
 
-/** The records of the stream. */
 async function records(): Promise<{ readonly key: string | undefined; readonly body: string }[]> {
   const StreamName = output('StreamName');
   const { Shards = [] } = await kinesis.send(new ListShardsCommand({ StreamName }));

@@ -42,7 +42,6 @@ test('the versions of a consumer’s directory entry date its subscriptions', as
   expect(declared('OrderCancelled')).toBeUndefined();
 });
 
-/** The name of the one function that audits. */
 async function auditFunction(): Promise<string | undefined> {
   const names: (string | undefined)[] = [];
   for await (const { Functions = [] } of paginateListFunctions({ client: lambda }, {})) {

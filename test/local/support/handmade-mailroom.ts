@@ -180,7 +180,6 @@ export async function handmadeMailroom(
     remove: async (): Promise<void> => {
       for (const Name of entered) await ssm.send(new DeleteParameterCommand({ Name }));
     },
-    /** Deletes the bus and its rules. */
     deleteBus: async (): Promise<void> => {
       for (const name of names) {
         const rule = { EventBusName: busName, Rule: `${name}-rule` };

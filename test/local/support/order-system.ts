@@ -24,7 +24,6 @@ import { signedCall } from './signed-call.ts';
 
 const endpoint = inject('endpoint');
 const outputs = inject('outputs');
-/** A client of the tables. */
 export const documents = DynamoDBDocumentClient.from(dynamoClient(endpoint));
 
 /** The Mailroom table. */
@@ -129,7 +128,6 @@ export async function get(key: Key): Promise<Item | undefined> {
   return Item;
 }
 
-/** Reads all rows of a partition. */
 export async function partition(pk: string, table = tableName): Promise<Item[]> {
   const rows: Item[] = [];
   const query = {

@@ -4,7 +4,6 @@ import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { commit, fine, poison } from './support/why-rig.ts';
 
-/** A Mailroom with two dead letters. */
 async function twoDeadLetters() {
   const mailroom = mailroomInMemory([poison]);
   const ids = [await commit(mailroom), await commit(mailroom)] as const;

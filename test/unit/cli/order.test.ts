@@ -43,7 +43,6 @@ async function rig({
       return unwrapped(out + err);
     },
     json: async (...argv: string[]) => JSON.parse((await run(...argv, '--json')).out),
-    /** The code of the error. */
     refused: async (...argv: string[]) => {
       const { out, err } = await run(...argv, '--json');
       return JSON.parse(out || err).error.code;

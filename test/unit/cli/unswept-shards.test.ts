@@ -29,7 +29,6 @@ function outranged() {
     const { code, out } = await runInMemory(deployed, [...argv, '--json']);
     return { code, json: JSON.parse(out) };
   };
-  /** Runs a command that was printed. */
   const runPrinted = (command: string) =>
     run(...command.replace('npx cdk-mailroom ', '').replace(' --stage dev', '').split(' '));
   const publish = async () => {

@@ -84,7 +84,6 @@ export function shapeRig(refusal?: { readonly code: string; readonly message: st
       const deliverAt = NOW;
       await outbox.commit({ events: [OrderPlaced.create({ aggregateId: '42', data, deliverAt })] });
     },
-    /** An event that has a number. */
     commitNumbered: (sequence: number) =>
       outbox.commit({ events: [OrderChanged.create({ aggregateId: '42', data, sequence })] }),
     /** What the stream relay does with all that was written so far. */

@@ -35,7 +35,6 @@ export function createBacklogs({ consumers }: Directory, now: number) {
       backlog.oldestMs = Math.max(backlog.oldestMs, now - eventIdTime(eventId));
       if ((row?.attempts ?? 0) > 3) backlog.overThreeAttempts += 1;
     },
-    /** Returns the backlog of each consumer. */
     found: (): readonly ConsumerBacklog[] => [...backlogs.values()],
   };
 }

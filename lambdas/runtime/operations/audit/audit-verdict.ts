@@ -115,7 +115,6 @@ async function judgeAll(
     return rows.handledFrom + rows.days * DAY_MS <= lookedAt;
   }
 
-  /** Returns true if the event's message may be in the queue. */
   function mayBeQueued({ sentAt, row }: PublishedEvent): boolean {
     if (queued === 0) return false;
     // SQS's age excludes messages that were received often, so only an empty queue proves that the message is gone.

@@ -70,7 +70,6 @@ export interface WalkRange {
     | undefined;
 }
 
-/** The counts of the walk. */
 interface WalkCounts {
   events: number;
   published: number;

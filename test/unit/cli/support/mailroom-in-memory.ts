@@ -102,7 +102,6 @@ export function mailroomInMemory(
     ...parts,
     directory,
     queues,
-    /** The sweep's function, as Lambda calls it. */
     invokeSweep: (request: unknown) =>
       createRelaySweep({ ...parts, config: relayConfig })(request, lambdaContext({ clock })),
     /** The consumer's function, as Lambda calls it. */

@@ -87,7 +87,6 @@ export function plansRig({
       mailroom.addDeadLetter(worker.deadLetterQueue, letter);
       return messageId;
     },
-    /** The end of a run. */
     end: (run: Run): Promise<Run> =>
       mailroom.until(
         new Promise<Run>((resolve) => {

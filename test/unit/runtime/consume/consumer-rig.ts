@@ -204,7 +204,6 @@ async function leaveEffect(
 
 type Sent = Pick<Envelope, 'eventId'>;
 
-/** A leased handler, or the function of one. */
 type Handles = Handler | ((ctx: LeasedContext) => unknown);
 
 /** A delivery: the table and the function's timeout; everything else changes the configuration. */
@@ -267,7 +266,6 @@ export function oneMessage(sent: Partial<Envelope> = {}, options: Parameters<typ
   };
 }
 
-/** An error of AWS. */
 export const awsError = (name: string): Error => Object.assign(new Error('of AWS'), { name });
 export const throttled = () => Promise.reject(awsError('ThrottlingException'));
 export const unanswered = () => Promise.reject(awsError('TimeoutError'));
