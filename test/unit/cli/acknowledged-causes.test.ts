@@ -20,11 +20,6 @@ test('an acknowledgement covers its finding only, up to its count', () => {
   expect(ackOf({ id: 'dead-letters/consumer:payments-eu', count: 1 }, acks, 1)).toBeUndefined();
 });
 
-test('an acknowledgement of one finding does not cover two with its id', () => {
-  const acks = [{ ...ack, finding: paused.id, upTo: null }];
-  expect(ackOf({ ...paused, count: 2 }, acks, 1)).toBeUndefined();
-});
-
 test('the id of a finding is one word', () => {
   expect(findingId({ code: 'mapping-disabled', part: 'stream relay' })).toBe('mapping-disabled/stream-relay');
   expect(findingId({ code: 'retention', part: 'payments', resource: 'inbox' })).toBe(

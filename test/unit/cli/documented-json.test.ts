@@ -10,8 +10,6 @@ import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-stat
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusJson } from '../../../cli/reports/status/status-text.ts';
 import { STATES } from '../../../cli/reports/why/event-state.ts';
-import { readTrace } from '../../../cli/reports/why/trace-reader.ts';
-import { eventReports } from '../../../cli/reports/why/trace-text.ts';
 import { byCause } from '../../../cli/terminal/listing.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
@@ -118,14 +116,6 @@ test('doctor prints the members in docs/cli-json.md', async () => {
   };
   const report = doctorReport(directory, 'eu-west-1', 1, await examine({ ...deps, resources }));
   expect(members(JSON.parse(JSON.stringify(doctorJson(report, lines))))).toEqual(members(expected));
-});
-
-test('why prints the members of events in docs/cli-json.md', async () => {
-  const { table, queues, eventId } = await processedMailroom();
-  const [expected] = (await documented('why')) as [{ events: unknown }];
-  const trace = await readTrace(withStored({ directory, table, queues }), [eventId]);
-  const printed: unknown = JSON.parse(JSON.stringify(eventReports(trace, false)));
-  expect(members(printed)).toEqual(members(expected.events));
 });
 
 test('lists by cause print the members in docs/cli-json.md', async () => {
