@@ -364,7 +364,7 @@ describe('events check', () => {
     expect(out).toContain(`\n  npx cdk-mailroom events export ${module}\n`);
   });
 
-  test('refuses a file that is no catalog', async () => {
+  test('refuses a file of another kind', async () => {
     const files: Readonly<Record<string, string>> = {
       'no JSON': 'openapi: 3',
       'JSON without the mark': '{"asyncapi":"3.0.0"}',
