@@ -11,7 +11,8 @@ import type { BridgeKind, DemoBridge } from './bridge.ts';
 import { paymentRejection, startSweep } from './operator.ts';
 import { openDemoPage, RUN_MAX_MS } from './page.ts';
 import type { DemoPostgres } from './postgres.ts';
-import { printReceipt, type Receipt } from './receipt.ts';
+import type { Receipt } from './receipt.ts';
+import { printReceipt } from './receipt-text.ts';
 import { RATE_MAX, runDemo } from './run.ts';
 
 interface DemoOptions {
@@ -21,6 +22,7 @@ interface DemoOptions {
   readonly rate?: number;
   readonly port?: number;
   readonly json: boolean;
+  readonly verbose: boolean;
   readonly keep: boolean;
   readonly ui: boolean;
   readonly bridge?: BridgeKind;
@@ -164,9 +166,9 @@ async function runWithPage(engine: Engine, options: DemoOptions, beside: Beside)
   }
 }
 
-function report(receipt: Receipt, { json }: DemoOptions): void {
+function report(receipt: Receipt, { json, verbose }: DemoOptions): void {
   steps.say('');
-  (json ? steps.say : print)(printReceipt(receipt));
+  (json ? steps.say : print)(printReceipt(receipt, { isVerbose: verbose }));
   if (json) print(JSON.stringify(receipt));
 }
 
@@ -217,6 +219,7 @@ async function main(): Promise<void> {
       portArgument,
     )
     .option('--json', 'print the receipt as JSON on the last line', false)
+    .option('--verbose', 'print every count of the receipt', false)
     .option('--keep', 'leave the local AWS running', false)
     .option(
       '--ui',

@@ -9,6 +9,8 @@ import { type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 export interface ReceiptCounts {
   /** Orders in the table. */
   readonly orders: number;
+  /** Orders that ended `confirmed`. */
+  readonly confirmed: number;
   /** Orders that ended `cancelled`: those for sold-out goods, one whose payment was rejected, and one that expired. */
   readonly cancelled: number;
   /** Orders that ended `cancelled` because they were not paid in time. */
@@ -54,8 +56,16 @@ export interface Sent {
   readonly deadLettersBefore?: number;
 }
 
-/** Compares the end state with the orders that were planned, and with what was sent. @returns one text per problem */
-export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts): string[] {
+/** A difference between the end state and the plan. */
+export interface Problem {
+  /** `unfinished`: a message or event still waits, or an order has another end than planned. */
+  readonly kind: 'lost' | 'duplicated' | 'unfinished';
+  /** E.g. `2 orders are not charged`. */
+  readonly text: string;
+}
+
+/** Compares the end state with the orders that were planned, and with what was sent. */
+export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts): Problem[] {
   const { orders, events, inbox, stock, emails, refunds } = readings;
   const { outdated = [] } = sent;
   const late = orders.filter(isLate);
@@ -67,35 +77,84 @@ export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts
   const surplus = [...emailsDue(readings)].map(([orderId, due]) => (emails.get(orderId) ?? 0) - due);
   const outdatedApplied = outdated.filter((eventId) => !isSuperseded(inbox['order-status'].get(eventId)));
   const keptOf = ({ orderId }: { readonly orderId: string }) => keptCents(readings, orderId);
-  const checks: [number, string][] = [
-    [sent.orders - counts.orders, 'orders are missing from the table'],
-    [events.length - counts.eventsPublished, 'events are not published'],
-    [unprocessed.length, 'messages are not processed'],
-    [sold.length - sold.filter(statusIs('confirmed')).length, 'orders are not confirmed'],
-    [unsold.length - unsold.filter(statusIs('cancelled')).length, 'orders are not cancelled'],
-    [counts.orders - counts.scheduled, 'orders have no scheduled expiry'],
-    [counts.orders - late.length - counts.timersCancelled, 'expiries of orders were not cancelled'],
+  const waiting = readings.queued + readings.deadLetters + events.length - counts.eventsPublished;
+  // While something waits, its effects are only late.
+  const missing = waiting === 0 ? 'lost' : 'unfinished';
+  const checks: readonly (readonly [count: number, kind: Problem['kind'], what: string])[] = [
+    [sent.orders - counts.orders, 'lost', 'orders are missing from the table'],
+    [events.length - counts.eventsPublished, 'unfinished', 'events are not published'],
+    [unprocessed.length, missing, 'messages are not processed'],
+    [sold.length - sold.filter(statusIs('confirmed')).length, 'unfinished', 'orders are not confirmed'],
+    [unsold.length - unsold.filter(statusIs('cancelled')).length, 'unfinished', 'orders are not cancelled'],
+    [counts.orders - counts.scheduled, 'lost', 'orders have no scheduled expiry'],
+    [
+      counts.orders - late.length - counts.timersCancelled,
+      'unfinished',
+      'expiries of orders were not cancelled',
+    ],
     [
       orders.filter((order) => hasExpired(order) && !isLate(order)).length,
+      'unfinished',
       'orders have expired that could be paid',
     ],
-    [late.filter((order) => !hasExpired(order)).length, 'orders that were not paid in time have not expired'],
-    [outdatedApplied.length, 'outdated reports were not superseded'],
-    [late.length > 0 && sent.outdated?.length === 0 ? 1 : 0, 'outdated reports were not published'],
-    [counts.missingCharges, 'orders are not charged'],
-    [counts.doubleCharges, 'charges are duplicates'],
-    [counts.refunds - refunds.size, 'refunds are duplicates'],
-    [unsold.filter((order) => keptOf(order) !== 0).length, 'cancelled orders are not refunded'],
-    [sold.filter(({ orderId }) => refunds.has(orderId)).length, 'confirmed orders are refunded'],
-    [counts.duplicatesSent - counts.duplicatesAbsorbed, 'duplicates were not absorbed'],
-    [surplus.filter((more) => more < 0).length, 'orders have too few e-mails'],
-    [surplus.filter((more) => more > 0).length, 'orders have too many e-mails'],
-    [sent.bridge?.lost ?? 0, 'events did not arrive at the target of the bridge'],
-    [taken - ordered, 'more units of stock were reserved than ordered'],
-    [readings.deadLetters, 'messages are in a dead-letter queue'],
-    [readings.queued, 'messages are still in a queue'],
+    [
+      late.filter((order) => !hasExpired(order)).length,
+      'unfinished',
+      'orders that were not paid in time have not expired',
+    ],
+    [outdatedApplied.length, 'duplicated', 'outdated reports were not superseded'],
+    [
+      late.length > 0 && sent.outdated?.length === 0 ? 1 : 0,
+      'unfinished',
+      'outdated reports were not published',
+    ],
+    [counts.missingCharges, missing, 'orders are not charged'],
+    [counts.doubleCharges, 'duplicated', 'charges are duplicates'],
+    [counts.refunds - refunds.size, 'duplicated', 'refunds are duplicates'],
+    [unsold.filter((order) => keptOf(order) !== 0).length, missing, 'cancelled orders are not refunded'],
+    [
+      sold.filter(({ orderId }) => refunds.has(orderId)).length,
+      'duplicated',
+      'confirmed orders are refunded',
+    ],
+    [
+      counts.duplicatesSent - counts.duplicatesAbsorbed,
+      waiting === 0 ? 'duplicated' : 'unfinished',
+      'duplicates were not absorbed',
+    ],
+    [surplus.filter((more) => more < 0).length, missing, 'orders have too few e-mails'],
+    [surplus.filter((more) => more > 0).length, 'duplicated', 'orders have too many e-mails'],
+    [sent.bridge?.lost ?? 0, missing, 'events did not arrive at the target of the bridge'],
+    [taken - ordered, 'duplicated', 'more units of stock were reserved than ordered'],
+    [readings.deadLetters, 'unfinished', 'messages are in a dead-letter queue'],
+    [readings.queued, 'unfinished', 'messages are still in a queue'],
   ];
-  return checks.filter(([count]) => count !== 0).map(([count, what]) => `${count} ${what}`);
+  return checks
+    .filter(([count]) => count !== 0)
+    .map(([count, kind, what]) => ({ kind, text: `${count} ${what}` }));
+}
+
+/** The result of a run in one sentence: a loss or a duplicate comes before everything else. */
+export function headlineOf(
+  { orders, duplicatesAbsorbed }: Pick<ReceiptCounts, 'orders' | 'duplicatesAbsorbed'>,
+  problems: readonly Problem[],
+): string {
+  const [lost, duplicated] = (['lost', 'duplicated'] as const).map((kind) =>
+    problems.filter((problem) => problem.kind === kind),
+  );
+  const worst = [...(lost ?? []), ...(duplicated ?? [])];
+  const [first] = worst.length > 0 ? worst : problems;
+  if (first === undefined)
+    return `Nothing lost, nothing duplicated: ${many(orders, 'order')}, ${many(duplicatesAbsorbed, 'duplicate')} absorbed.`;
+  const found = [...(lost?.length ? ['lost'] : []), ...(duplicated?.length ? ['duplicated'] : [])].join(
+    ' and ',
+  );
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  return `${found === '' ? 'The run did not end as planned' : `Something was ${found}`}: ${first.text}${more}.`;
+}
+
+function many(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Returns true for an order that must end confirmed. */

@@ -1,10 +1,10 @@
 import { isSettled, orderStatus } from '../lambdas/example/orders/order.ts';
-import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../lambdas/runtime/store/inbox-row.ts';
 import type { BridgeCounts } from './bridge-counts.ts';
 import { CONSUMERS, type Consumer, emailsDue, messagesOf, type Readings } from './readings.ts';
 import {
   hasExpired,
+  headlineOf,
   isDone,
   isSold,
   isSuperseded,
@@ -12,17 +12,12 @@ import {
   type ReceiptCounts,
   type Sent,
 } from './receipt-problems.ts';
-
-/** The median and the 99th percentile, in milliseconds. */
-interface Latency {
-  readonly p50: number;
-  readonly p99: number;
-}
+import { type RunFigures, runFigures } from './run-figures.ts';
 
 /** The result of a run. Everything except the number of requested orders and sent duplicates is read back from the tables and queues. */
-export interface Receipt extends ReceiptCounts {
-  readonly commitToPublishedMs: Latency;
-  readonly commitToChargedMs: Latency;
+export interface Receipt extends ReceiptCounts, RunFigures {
+  /** The result in one sentence, e.g. `Nothing lost, nothing duplicated: 200 orders, 146 duplicates absorbed.` */
+  readonly headline: string;
   /** The messages at the target of `--bridge`; only with it. */
   readonly bridge?: BridgeCounts;
   /** The problems, as text; empty if nothing was lost or duplicated. */
@@ -101,6 +96,7 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
 
   const counts = {
     orders: orders.length,
+    confirmed: orders.filter((order) => orderStatus(order) === 'confirmed').length,
     cancelled: orders.filter((order) => orderStatus(order) === 'cancelled').length,
     expired: orders.filter(hasExpired).length,
     scheduled: expiries.length,
@@ -122,83 +118,22 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
     missingCharges: orders.filter((order) => isSold(order) && !charges.has(order.orderId)).length,
     emails: [...emails.values()].reduce((sum, made) => sum + made, 0),
   };
+  const problems = problemsOf(readings, sent, counts);
   return {
+    headline: headlineOf(counts, problems),
     ...counts,
-    ...latenciesOf(readings),
+    ...runFigures(readings),
     ...(sent.bridge !== undefined && { bridge: sent.bridge }),
-    problems: problemsOf(readings, sent, counts),
+    problems: problems.map(({ text }) => text),
   };
-}
-
-/** The latencies of the events, and of the first charge of each order. */
-function latenciesOf({
-  events,
-  charges,
-}: Readings): Pick<Receipt, 'commitToPublishedMs' | 'commitToChargedMs'> {
-  const chargeTimes = events.flatMap(({ envelope }) =>
-    envelope.type === 'OrderPlaced'
-      ? (charges.get(envelope.aggregateId) ?? [])
-          .slice(0, 1)
-          .map(({ at }) => at - eventIdTime(envelope.eventId))
-      : [],
-  );
-  // A scheduled event is not committed when it is due: it waits for a sweep.
-  const publishTimes = events.flatMap(({ row, envelope }) =>
-    row.publishedAt === undefined || row.dueAt !== undefined
-      ? []
-      : [row.publishedAt - eventIdTime(envelope.eventId)],
-  );
-  return { commitToPublishedMs: latency(publishTimes), commitToChargedMs: latency(chargeTimes) };
 }
 
 function countOf(inbox: Readings['inbox'], holds: (row: InboxRow) => boolean): number {
   return CONSUMERS.flatMap((consumer) => [...inbox[consumer].values()].filter(holds)).length;
 }
 
-/** The median and the 99th percentile by nearest rank; 0 for an empty list. */
-function latency(times: readonly number[]): Latency {
-  const sorted = times.toSorted((a, b) => a - b);
-  const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
-  return { p50: rank(0.5), p99: rank(0.99) };
-}
-
 function countBy(keys: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
   return counts;
-}
-
-function bridgeRow({ target, received, distinct, lost }: BridgeCounts): [string, string] {
-  return [`at ${target}`, `${received} received, ${distinct} distinct, ${lost} lost`];
-}
-
-/** Formats the receipt for people. */
-export function printReceipt(receipt: Receipt): string {
-  const { processed, commitToPublishedMs: published, commitToChargedMs: charged, bridge } = receipt;
-  const rows: [string, string | number][] = [
-    ['orders placed', receipt.orders],
-    ['orders cancelled', receipt.cancelled],
-    ['orders expired', receipt.expired],
-    ['expiries scheduled', receipt.scheduled],
-    ['expiries cancelled', receipt.timersCancelled],
-    ['events published', receipt.eventsPublished],
-    ...CONSUMERS.map((consumer): [string, number] => [`processed by ${consumer}`, processed[consumer]]),
-    ...(receipt.rejected > 0 ? [['payments rejected', receipt.rejected] as [string, number]] : []),
-    ['reports superseded', receipt.superseded],
-    ['duplicates sent', receipt.duplicatesSent],
-    ['duplicates absorbed', receipt.duplicatesAbsorbed],
-    ['e-mails sent', receipt.emails],
-    ['charges at the bank', receipt.charges],
-    ['refunds', receipt.refunds],
-    ['double charges', receipt.doubleCharges],
-    ['missing charges', receipt.missingCharges],
-    ...(bridge ? [['sent by the bridge', bridge.sent] as [string, number], bridgeRow(bridge)] : []),
-    ['commit -> published', `p50 ${published.p50} ms, p99 ${published.p99} ms`],
-    ['commit -> charged', `p50 ${charged.p50} ms, p99 ${charged.p99} ms`],
-  ];
-  const verdict =
-    receipt.problems.length === 0
-      ? 'Nothing lost, nothing duplicated.'
-      : ['Something is wrong:', ...receipt.problems.map((problem) => `  ${problem}`)].join('\n');
-  return [...rows.map(([name, value]) => `  ${name.padEnd(28)}${value}`), '', verdict].join('\n');
 }

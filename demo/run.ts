@@ -7,8 +7,9 @@ import { duplicateWait } from './duplicate-wait.ts';
 import { createOutdatedReport } from './outdated-report.ts';
 import type { DemoPostgres } from './postgres.ts';
 import { createReader, type Readings } from './readings.ts';
-import { type Progress, progressOf, type Receipt, receiptOf } from './receipt.ts';
+import { progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { type MadeFaults, runEnd } from './run-end.ts';
+import { waitText } from './run-wait.ts';
 import { createShop, type OrdersCall, pause, type Resent } from './shop.ts';
 
 /** One in this many orders, starting with the first, is for sold-out goods: it is charged, refunded and cancelled. */
@@ -122,7 +123,7 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
       await pace.stop();
       placing.over = true;
       onSettling?.();
-      steps.step('Waiting until the queues are empty');
+      steps.step('Waiting for the last messages');
     });
   placement.catch(() => {
     placing.refused = true; // `await placement` below throws the error
@@ -173,7 +174,7 @@ async function untilSettled(
     outdated.push(...reported);
     const progress = progressOf(readings, placing.placed);
     if (placing.over && (!overBefore || !onlyDuplicates(progress, readings.queued)))
-      steps.detail(activity(progress, readings.queued));
+      steps.detail(waitText(readings, progress, Date.now()));
     const made = faults();
     // A repair or a redrive after a long pause is progress, too: its effects show later.
     const seen = JSON.stringify([placing.placed, progress, readings.queued, readings.deadLetters, made]);
@@ -186,9 +187,4 @@ async function untilSettled(
     });
     if (placing.refused || end !== undefined) return { readings, resent, outdated };
   }
-}
-
-/** The counts of a run, narrow enough to follow the step on a line of 80 columns. */
-function activity({ processed, expected }: Progress, queued: number): string {
-  return `${processed}/${expected} processed, ${queued} queued`;
 }

@@ -7,7 +7,8 @@ import {
   type Readings,
   type WrittenEvent,
 } from '../../../demo/readings.ts';
-import { printReceipt, progressOf, receiptOf } from '../../../demo/receipt.ts';
+import { progressOf, receiptOf } from '../../../demo/receipt.ts';
+import { printReceipt } from '../../../demo/receipt-text.ts';
 import { STOCK_PER_SKU } from '../../../demo/shop.ts';
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
@@ -34,7 +35,7 @@ function expiry(status: OutboxRow['status']): WrittenEvent {
 
 /** Inbox rows that say that every consumer has processed what it must see. */
 function processedBy(events: readonly WrittenEvent[]): Record<Consumer, Map<string, InboxRow>> {
-  const processed = { status: 'PROCESSED' } as InboxRow;
+  const processed = { status: 'PROCESSED', processedAt: AT + 2_050 } as InboxRow;
   return Object.fromEntries(
     CONSUMERS.map((consumer) => [
       consumer,
@@ -109,12 +110,56 @@ test('a successful run reports no problems', () => {
     doubleCharges: 0,
     missingCharges: 0,
     emails: 1,
-    commitToPublishedMs: { p50: 30, p99: 30 },
-    commitToChargedMs: { p50: 100, p99: 100 },
+    confirmed: 1,
+    commitToPublishedMs: { p50: 30, p90: 30, p99: 30 },
+    commitToProcessedMs: { p50: 2_050, p90: 2_050, p99: 2_050 },
+    commitToChargedMs: { p50: 100, p90: 100, p99: 100 },
+    perSecond: { from: AT, placed: [1, 0, 0], published: [3, 0, 0], processed: [0, 0, 5] },
+    headline: 'Nothing lost, nothing duplicated: 1 order, 3 duplicates absorbed.',
     problems: [],
   });
-  expect(printReceipt(receipt())).toContain('Nothing lost, nothing duplicated.');
   expect(progressOf(readings(), 1).atRest).toBe(true);
+});
+
+test('the printed receipt begins with its sentence, has about ten lines, and the other counts with --verbose', () => {
+  expect(printReceipt(receipt())).toBe(`Nothing lost, nothing duplicated: 1 order, 3 duplicates absorbed.
+
+  orders                      1: 1 confirmed, 0 cancelled
+  events published            3
+  messages processed          5 by 4 consumers
+  duplicates                  3 sent, 3 absorbed
+  charges at the bank         1: 0 double, 0 missing, 0 refunded
+  e-mails sent                1
+
+On a local AWS on this machine:
+  commit -> published         p50 30 ms, p90 30 ms, p99 30 ms
+  commit -> processed         p50 2050 ms, p90 2050 ms, p99 2050 ms
+  commit -> charged           p50 100 ms, p90 100 ms, p99 100 ms`);
+  const verbose = printReceipt(receipt(), { isVerbose: true });
+  expect(verbose.startsWith(printReceipt(receipt()))).toBe(true);
+  expect(verbose).toMatch(/^ {2}processed by order-status +2$/m);
+});
+
+test.each<[string, Partial<Readings>, string]>([
+  ['a loss', { emails: new Map() }, 'Something was lost: 1 orders have too few e-mails.'],
+  [
+    'a duplicate',
+    { emails: new Map([[ORDER, 2]]) },
+    'Something was duplicated: 1 orders have too many e-mails.',
+  ],
+  [
+    'a loss and a duplicate',
+    { emails: new Map([[ORDER, 2]]), charges: new Map() },
+    'Something was lost and duplicated: 1 orders are not charged (and 1 more).',
+  ],
+  [
+    'a message that is left',
+    { deadLetters: 1, emails: new Map() },
+    'The run did not end as planned: 2 duplicates were not absorbed (and 2 more).',
+  ],
+])('the first sentence names %s', (_what, change, sentence) => {
+  const [first] = printReceipt(receipt(change)).split('\n');
+  expect(first).toContain(sentence);
 });
 
 test.each<[string, Partial<Readings>, object, string]>([
@@ -152,7 +197,8 @@ test.each<[string, Partial<Readings>, object, string]>([
 ])('%s is a problem', (_what, change, counts, problem) => {
   expect(receipt(change)).toMatchObject(counts);
   expect(receipt(change).problems.join('\n')).toContain(problem);
-  expect(printReceipt(receipt(change))).toContain('Something is wrong');
+  expect(printReceipt(receipt(change))).toContain(problem);
+  expect(printReceipt(receipt(change))).not.toContain('Nothing lost');
 });
 
 test('dead letters from before the run do not count', () => {
@@ -239,7 +285,7 @@ test('an order for sold-out goods is charged, refunded and cancelled, and the re
     problems: [],
   });
   for (const line of [/^ {2}orders cancelled +1$/m, /^ {2}refunds +1$/m]) {
-    expect(printReceipt(soldOutReceipt())).toMatch(line);
+    expect(printReceipt(soldOutReceipt(), { isVerbose: true })).toMatch(line);
   }
   expect(progressOf(soldOut(), 1).atRest).toBe(true);
 });
@@ -313,7 +359,7 @@ test('an order that is not paid in time expires, and the receipt shows it', () =
     problems: [],
   });
   expect(made.commitToPublishedMs.p99).toBe(30);
-  expect(printReceipt(made)).toMatch(/^ {2}orders expired +1$/m);
+  expect(printReceipt(made, { isVerbose: true })).toMatch(/^ {2}orders expired +1$/m);
 });
 
 test.each<[string, Partial<Readings>, string]>([
