@@ -113,7 +113,12 @@ async function explained(
   const letter = { id, eventId, type, sentAt, expiresAt, received: message };
   if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
   const standing = await standingOf(deps, source.consumer, letter);
-  const { fingerprint, lastError } = standing.isRowDeleted ? ROW_DELETED : (readable(standing.row) ?? {});
+  const isUnclaimed = source.kind === 'consumer' && eventId !== undefined && standing.row === undefined;
+  const { fingerprint, lastError } = standing.isRowDeleted
+    ? ROW_DELETED
+    : isUnclaimed
+      ? NEVER_CLAIMED
+      : (readable(standing.row) ?? {});
   return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, ...standing };
 }
 
@@ -153,6 +158,12 @@ export async function asDeployed(
 const ROW_DELETED = {
   fingerprint: 'its inbox row was deleted by hand',
   lastError: 'its inbox row was deleted by hand',
+};
+
+/** SQS moved it after its last receive, and the consumer has no row of it. */
+const NEVER_CLAIMED = {
+  fingerprint: 'received and never claimed: does the function start?',
+  lastError: 'received and never claimed: does the function start?',
 };
 
 async function deadEvents(

@@ -102,7 +102,13 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   },
   'dead-lettered': {
     state: 'dead-lettered',
-    text: (facts) => `${facts.consumer.name} never finished ${facts.name}. ${expiryText(facts)}`,
+    text: (facts) => {
+      const { consumer, name, context, deadLetter } = facts;
+      const { receives } = deadLetter?.received ?? {};
+      const times = receives === undefined ? '' : ` about ${many(receives, 'time')}`;
+      const logs = context.commandLine(shell`logs ${atHome(consumer).name}`);
+      return `${name} was received${times} and never claimed by ${consumer.name}: does its function start? Its log: \`${logs}\`. ${expiryText(facts)}`;
+    },
     next: (facts) => facts.context.commandLine(redriveCommand(facts)),
   },
   undelivered: {

@@ -40,6 +40,8 @@ export interface QueueMessage {
   readonly body: string;
   /** The time at which SQS first received it, epoch milliseconds. */
   readonly sentAt: number;
+  /** The times that SQS has returned it, in its source queue and here; approximate. @default unknown */
+  readonly receives?: number | undefined;
   /** Message attributes, as text: EventBridge stores its delivery error in them. */
   readonly attributes: Readonly<Record<string, string>>;
 }

@@ -39,7 +39,7 @@ export function sqsQueues(client: SQSClient): Queues {
           MaxNumberOfMessages: Math.min(RECEIVE_MAX, options.limit - found.size),
           VisibilityTimeout: options.hideS ?? HIDE_S,
           MessageAttributeNames: ['All'],
-          MessageSystemAttributeNames: ['SentTimestamp'],
+          MessageSystemAttributeNames: ['SentTimestamp', 'ApproximateReceiveCount'],
         }),
       );
       const before = found.size;
@@ -123,6 +123,7 @@ function queueMessageOf(message: Message): QueueMessage {
     receiptHandle: message.ReceiptHandle ?? '',
     body: message.Body ?? '',
     sentAt: Number(message.Attributes?.SentTimestamp ?? 0),
+    receives: Number(message.Attributes?.ApproximateReceiveCount ?? 0) || undefined,
     attributes: Object.fromEntries(attributes),
   };
 }

@@ -105,6 +105,23 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect((await whyOf(mailroom, eventId)).text).toMatch(/^retrying/);
   });
 
+  test('a dead letter without a row was received and never claimed: why and dlq list ask whether the function starts', async () => {
+    const mailroom = troubled();
+    const eventId = await commit(mailroom);
+    await mailroom.publish();
+    const [message] = mailroom.queue.messages();
+    const letter = { messageId: 'm1', receiptHandle: 'r', attributes: {}, sentAt: mailroom.clock.now() };
+    mailroom.addDeadLetter(worker.deadLetterQueue, { ...letter, body: message?.body ?? '', receives: 6 });
+    const { code, text } = await whyOf(mailroom, eventId);
+    expect(code).toBe(1);
+    expect(text).toMatch(/^dead-lettered/);
+    expect(text).toContain(
+      'was received about 6 times and never claimed by worker: does its function start? Its log: `npx cdk-mailroom logs worker --stage dev`',
+    );
+    const { out } = await runInMemory(mailroom, ['dlq', 'list', 'consumer:worker', '--by', 'cause']);
+    expect(unwrapped(out)).toContain('received and never claimed: does the function start?');
+  });
+
   test('a failed one is not promised a retry by a consumer that receives nothing', async () => {
     const mailroom = troubled(broken);
     const eventId = await commit(mailroom);

@@ -13,7 +13,7 @@ function queueOf(...receives: (readonly string[])[]) {
       MessageId: id,
       ReceiptHandle: `receipt ${request} of ${id}`,
       Body: '{}',
-      Attributes: { SentTimestamp: id.replace(/\D/g, '') },
+      Attributes: { SentTimestamp: id.replace(/\D/g, ''), ApproximateReceiveCount: '6' },
     }));
     return { status: 200, body: { Messages } };
   });
@@ -28,10 +28,10 @@ function queueOf(...receives: (readonly string[])[]) {
 test('dead letters that stay visible are received once, and receiving ends', async () => {
   const { queues, requests } = queueOf(['m2', 'm1'], ['m1', 'm2'], ['m1', 'm3'], ['m1', 'm2', 'm3']);
   const letters = await queues.receive(URL, { limit: 10, hideS: 0 });
-  expect(letters.map(({ messageId, sentAt }) => [messageId, sentAt])).toEqual([
-    ['m1', 1],
-    ['m2', 2],
-    ['m3', 3],
+  expect(letters.map(({ messageId, sentAt, receives }) => [messageId, sentAt, receives])).toEqual([
+    ['m1', 1, 6],
+    ['m2', 2, 6],
+    ['m3', 3, 6],
   ]);
   expect(requests).toHaveLength(6); // until three in a row brought nothing new
   expect(requests[0]).toMatchObject({ VisibilityTimeout: 0, MaxNumberOfMessages: 10 });
