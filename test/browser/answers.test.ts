@@ -168,10 +168,8 @@ describe.skipIf(browser === undefined)('the answer of a screen', () => {
       viewport: { width: 1280, height: 300 },
     });
     await send({ status: TROUBLE });
-    await page.evaluate("location.hash = '#/audit'");
-    await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor();
-    await page.evaluate("location.hash = '#/flow'");
     await page.getByRole('region', { name: 'What to do' }).waitFor();
+    await page.evaluate("location.hash = '#/flow'");
     await expect.poll(() => page.evaluate('document.activeElement.id')).toBe('main');
     expect(await page.evaluate('scrollY')).toBe(0);
   });
