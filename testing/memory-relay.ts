@@ -1,4 +1,5 @@
 import type { Clock } from '../lambdas/runtime/base/clock.ts';
+import { requireGiven } from '../lambdas/runtime/base/given-names.ts';
 import type { Telemetry } from '../lambdas/runtime/observe/telemetry.ts';
 import { createRelayStream } from '../lambdas/runtime/relay/relay-stream.ts';
 import { OUTBOX_PREFIX } from '../lambdas/runtime/store/outbox-partition.ts';
@@ -31,6 +32,7 @@ export interface MemoryRelayOptions {
  * ```
  */
 export function memoryRelay(options: MemoryRelayOptions): () => Promise<void> {
+  requireGiven('memoryRelay', options, 'table', 'bus');
   const { table } = options;
   const publish = createRelayStream({ ...options, config: relayConfig({ tableName: table.name }) });
   let next = 0;

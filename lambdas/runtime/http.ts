@@ -3,6 +3,7 @@ import { DynamoDBPersistenceLayer } from '@aws-lambda-powertools/idempotency/dyn
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Context } from 'aws-lambda';
 import { errorCode, MailroomError } from './base/errors.ts';
+import { requireGiven } from './base/given-names.ts';
 import { jsonFault } from './base/json-fault.ts';
 import { maskedPath } from './events/payload-issues.ts';
 
@@ -128,7 +129,9 @@ export interface OncePerKeyDeps {
  * });
  * ```
  */
-export function createOncePerKey({ client, tableName, operation }: OncePerKeyDeps): OncePerKey {
+export function createOncePerKey(deps: OncePerKeyDeps): OncePerKey {
+  requireGiven('createOncePerKey', deps, 'client', 'tableName', 'operation');
+  const { client, tableName, operation } = deps;
   if (!/^[\w.-]{1,64}$/.test(operation)) {
     const allowed = '1 to 64 letters, digits, dots, dashes and underscores';
     throw new MailroomError('BAD_ARGUMENT', `The operation is "${operation}"; allowed: ${allowed}.`);

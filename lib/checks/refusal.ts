@@ -1,6 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { nameProblems, type PropNames } from '../../lambdas/runtime/base/given-names.ts';
+import { nameProblems } from '../../lambdas/runtime/base/given-names.ts';
 
 /**
  * Throws if settings are invalid.
@@ -19,7 +19,11 @@ export function refuse(what: string, problems: readonly string[]): void {
  *
  * @throws `BAD_SETTINGS`, naming each of them
  */
-export function refuseNames<P extends object>(what: string, props: P | undefined, names: PropNames<P>): void {
+export function refuseNames(
+  what: string,
+  props: object | undefined,
+  names: Parameters<typeof nameProblems>[1],
+): void {
   refuse(what, nameProblems(props, names));
 }
 

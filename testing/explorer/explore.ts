@@ -1,4 +1,5 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { nameProblems, type PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import type { Handler } from '../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../lambdas/runtime/events/event.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
@@ -59,6 +60,20 @@ export interface ExploreOptions<W> {
   readonly seed?: string | undefined;
 }
 
+const NAMES: PropNames<ExploreOptions<unknown>> = {
+  event: 'required',
+  check: 'required',
+  world: 'optional',
+  items: 'optional',
+  otherTables: 'optional',
+  workers: 'optional',
+  copies: 'optional',
+  faults: 'optional',
+  stalls: 'optional',
+  deviations: 'optional',
+  seed: 'optional',
+};
+
 /** The result of exploring a handler. */
 export interface ExploreReport {
   /** The number of schedules run. */
@@ -78,6 +93,7 @@ export interface ExploreReport {
  * through the table that it receives, or through `ctx`.
  *
  * @param handler - a handler, or a function that creates one from the table that it reads, and from `world`
+ * @throws `BAD_ARGUMENT` for an option that is missing or does not exist
  * @throws `SCHEDULE_BROKEN` with the schedule as a timeline, and the seed that replays it
  *
  * @example
@@ -94,6 +110,8 @@ export async function explore<W = undefined>(
   handler: Handler | ((parts: ExploredParts, world: W) => Handler),
   options: ExploreOptions<W>,
 ): Promise<ExploreReport> {
+  const problems = nameProblems(options, NAMES);
+  if (problems.length > 0) throw new MailroomError('BAD_ARGUMENT', `explore: ${problems.join(' ')}`);
   const { faults = 1, stalls = 0, deviations = faults + stalls + 1 } = options;
   const scenario = handlerScenario(typeof handler === 'function' ? handler : () => handler, {
     ...options,

@@ -1,3 +1,5 @@
+import { MailroomError } from './errors.ts';
+
 /** The names of an object's properties, each with whether it is required. The compiler refuses a list that is not complete. */
 export type PropNames<P> = {
   readonly [Name in keyof P]-?: Partial<Pick<P, Name>> extends Pick<P, Name> ? 'optional' : 'required';
@@ -15,13 +17,13 @@ export type PropNames<P> = {
  * // ['mailroom is missing.', 'table is not a property. Properties: mailroom, dashboard.']
  * ```
  */
-export function nameProblems<P extends object>(
-  given: P | undefined,
-  names: PropNames<P>,
+export function nameProblems(
+  given: object | undefined,
+  names: Readonly<Record<string, 'optional' | 'required'>>,
   path = '',
 ): string[] {
   const values = Object(given) as Readonly<Record<string, unknown>>;
-  const known = Object.entries<'optional' | 'required'>(names);
+  const known = Object.entries(names);
   const missing = known.filter(([name, kind]) => kind === 'required' && isAbsent(values[name]));
   const unknown = Object.keys(values).filter(
     (name) => !isAbsent(values[name]) && !Object.hasOwn(names, name),
@@ -31,6 +33,27 @@ export function nameProblems<P extends object>(
     ...missing.map(([name]) => `${path}${name} is missing.`),
     ...unknown.map((name) => `${path}${name} is not a property. Properties: ${list}.`),
   ];
+}
+
+/**
+ * Throws if a function received an object without some of its required members. Others are allowed: one object may be passed to several
+ * functions.
+ *
+ * @throws `BAD_ARGUMENT`, naming each missing member
+ */
+export function requireGiven<P extends object>(
+  to: string,
+  given: P | undefined,
+  ...required: readonly (keyof P & string)[]
+): void {
+  const values = Object(given) as Readonly<Record<string, unknown>>;
+  const missing = required.filter((name) => isAbsent(values[name]));
+  if (missing.length === 0) return;
+  const [subject, verb] = [missing.join(', '), missing.length === 1 ? 'is' : 'are'];
+  throw new MailroomError(
+    'BAD_ARGUMENT',
+    `${to}: ${subject} ${verb} missing. Pass an object with ${required.join(', ')}.`,
+  );
 }
 
 function isAbsent(value: unknown): boolean {

@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { BridgeReceipt } from '../base/bridge-receipt.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { poison } from '../base/poison.ts';
 import { type Handler, leased } from '../consume/handler.ts';
 import { type AnyEventDefinition, defineEvent, type ReceivedEvent } from '../events/event.ts';
@@ -63,6 +64,7 @@ export function bridge(options: BridgeOptions): Handler[] {
 
 /** {@link bridge}, with the clock of the target's deadline. */
 export function bridgeBy(clock: Clock, options: BridgeOptions): Handler[] {
+  requireGiven('bridge', options, 'to', 'events');
   const { to, events, headers = 'mailroom', timeoutMs = TIMEOUT_MS } = options;
   const { cloudEventsPrefix: prefix } = to;
   if (headers === 'cloudevents' && prefix === undefined) {

@@ -1,5 +1,6 @@
 import { bridgeAddress } from '../base/bridge-address.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import type { ReceivedEvent } from '../events/event.ts';
 import {
   type BridgedEvent,
@@ -54,6 +55,7 @@ export function jetStreamTarget<C extends NatsConnection>(target: {
   readonly subject: string | ((event: ReceivedEvent) => string);
   readonly servers?: string | undefined;
 }): BridgeTarget {
+  requireGiven('jetStreamTarget', target, 'connect', 'jetstream', 'headers', 'subject');
   const { subject } = target;
   const subjectOf = addressOf('jetStreamTarget', 'subject', subject, natsSubject);
   const held = heldConnection(

@@ -1,5 +1,6 @@
 import { bridgeAddress } from '../base/bridge-address.ts';
 import { errorMessage } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { kafkaAnswerType, kafkaErrorType } from '../base/kafka-error-type.ts';
 import {
   type BridgedEvent,
@@ -69,6 +70,7 @@ export function kafkaTarget(target: {
   readonly topic: string;
   readonly brokers?: string | undefined;
 }): BridgeTarget {
+  requireGiven('kafkaTarget', target, 'client', 'topic');
   const { topic } = target;
   addressOf('kafkaTarget', 'topic', topic, kafkaTopic);
   const connection = heldConnection(

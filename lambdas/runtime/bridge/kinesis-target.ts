@@ -1,4 +1,5 @@
 import { bridgeAddress } from '../base/bridge-address.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { awsRefusal, keyOf, sendBatchOf } from './aws-answers.ts';
 import type { BridgeTarget } from './bridge-target.ts';
 import { checkSize } from './message-grammar.ts';
@@ -41,6 +42,7 @@ export function kinesisTarget(target: {
   readonly client: KinesisSender;
   readonly streamName?: string | undefined;
 }): BridgeTarget {
+  requireGiven('kinesisTarget', target, 'client');
   const stream = () => bridgeAddress(target.streamName, 'streamName');
   return {
     name: () => `stream ${stream().replace(STREAM_ARN, '')}`,

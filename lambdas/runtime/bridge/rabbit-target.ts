@@ -2,6 +2,7 @@ import { isAccessFault } from '../base/aws-errors.ts';
 import { bridgeAddress } from '../base/bridge-address.ts';
 import { type Clock, systemClock, withDeadline } from '../base/clock.ts';
 import { errorCode, errorMessage } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import type { ReceivedEvent } from '../events/event.ts';
 import {
   type BridgedEvent,
@@ -81,6 +82,7 @@ export function rabbitTarget(target: {
   readonly url?: string | undefined;
   readonly clock?: Clock | undefined;
 }): BridgeTarget {
+  requireGiven('rabbitTarget', target, 'connect', 'exchange');
   const { clock = systemClock, exchange, routingKey = ({ type }: ReceivedEvent) => type } = target;
   addressOf('rabbitTarget', 'exchange', exchange, amqpShortString);
   const keyOf = addressOf('rabbitTarget', 'routingKey', routingKey, amqpShortString);

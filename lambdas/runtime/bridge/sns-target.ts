@@ -1,4 +1,5 @@
 import { bridgeAddress } from '../base/bridge-address.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { type BatchAnswer, batchResults, bodyAndAttributes, fifoFields, sendBatchOf } from './aws-answers.ts';
 import type { BridgeTarget } from './bridge-target.ts';
 
@@ -30,6 +31,7 @@ export function snsTarget(target: {
   readonly client: SnsPublisher;
   readonly topicArn?: string | undefined;
 }): BridgeTarget {
+  requireGiven('snsTarget', target, 'client');
   const arn = () => bridgeAddress(target.topicArn, 'topicArn');
   return {
     name: () => `topic ${arn().split(':').at(-1)}`,

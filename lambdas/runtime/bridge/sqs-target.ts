@@ -1,4 +1,5 @@
 import { bridgeAddress } from '../base/bridge-address.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { type BatchAnswer, batchResults, bodyAndAttributes, fifoFields, sendBatchOf } from './aws-answers.ts';
 import type { BridgeTarget } from './bridge-target.ts';
 
@@ -30,6 +31,7 @@ export function sqsTarget(target: {
   readonly client: SqsSender;
   readonly queueUrl?: string | undefined;
 }): BridgeTarget {
+  requireGiven('sqsTarget', target, 'client');
   const url = () => bridgeAddress(target.queueUrl, 'queueUrl');
   return {
     name: () => `queue ${url().split('/').at(-1)}`,

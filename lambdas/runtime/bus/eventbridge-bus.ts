@@ -6,6 +6,7 @@ import {
 import { sentOnce } from '../base/client-settings.ts';
 import type { MailroomErrorCode } from '../base/error-codes.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import type { Bus, BusEntry, BusResult } from './event-bus.ts';
 
 /** Dependencies of {@link eventBridgeBus}. */
@@ -29,7 +30,9 @@ export interface EventBridgeBusDeps {
  * const bus = eventBridgeBus({ client: new EventBridgeClient(), busName: config.busName });
  * ```
  */
-export function eventBridgeBus({ client, busName }: EventBridgeBusDeps): Bus {
+export function eventBridgeBus(deps: EventBridgeBusDeps): Bus {
+  requireGiven('eventBridgeBus', deps, 'client', 'busName');
+  const { client, busName } = deps;
   // A separate class: a client with `cacheMiddleware` caches middleware by class, and its owner's PutEvents calls are retried.
   // Defined here, because a module must not read an optional package when it is loaded (tools/pack/commonjs.ts).
   class PutOnceCommand extends PutEventsCommand {}

@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { requireGiven } from '../base/given-names.ts';
 import type { JsonOf } from '../base/json.ts';
 import type { DataFilter, Scalar, Subscription, TextOperator } from './data-filter.ts';
 import type { AnyEventDefinition, EventRef } from './event.ts';
@@ -83,7 +84,9 @@ type NumericRange =
  * });
  * ```
  */
-export function subscribe<E extends EventRef>(event: E, { filter }: SubscribeOptions<E>): Subscription {
+export function subscribe<E extends EventRef>(event: E, options: SubscribeOptions<E>): Subscription {
+  requireGiven(`subscribe(${event.type}, …)`, options, 'filter');
+  const { filter } = options;
   const { source, type } = event;
   const external = 'external' in event ? { external: event.external } : {}; // InboxConsumer refuses it
   const { aggregateType, sequence }: Partial<AnyEventDefinition> = event;

@@ -1,5 +1,6 @@
 import type { ProcessingConfig, QueueConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { type ConsumerContext, contextParts, type ProcessingDeps } from '../consume/consumer-context.ts';
 import type { Handler } from '../consume/handler.ts';
 import { type InboxProcessor, type ProcessorDeps, processorIn } from '../sources/inbox-processor.ts';
@@ -45,6 +46,7 @@ export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {
  * ```
  */
 export function createPostgresConsumer<Tx>(deps: PostgresConsumerDeps<Tx>): ConsumerHandler {
+  requireGiven('createPostgresConsumer', deps, 'config', 'database', 'outbox', 'queue', 'handlers');
   const ctx = postgresContext(deps);
   if (Array.isArray(deps.handlers)) refuseOptions(deps.handlers);
   return consumerIn(ctx, { ...deps, handlers: anyHandlers(deps.handlers) }, async () => {
@@ -81,6 +83,7 @@ export type PostgresInboxProcessor<Tx> = InboxProcessor<PostgresHandler<Tx>>;
 export function createPostgresInboxProcessor<Tx>(
   deps: PostgresProcessorDeps<Tx>,
 ): PostgresInboxProcessor<Tx> {
+  requireGiven('createPostgresInboxProcessor', deps, 'config', 'database', 'outbox');
   const inbox = processorIn(postgresContext(deps), deps);
   const allowed = new WeakSet<object>();
   const inboxHandler = (handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[]) => {

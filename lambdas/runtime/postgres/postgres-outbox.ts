@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../base/clock.ts';
+import { requireGiven } from '../base/given-names.ts';
 import type { Envelope, EventDraft } from '../events/event.ts';
 import { sendSpan } from '../observe/message-spans.ts';
 import { ownTelemetry, type Telemetry } from '../observe/telemetry.ts';
@@ -133,6 +134,7 @@ const CANCELLED = `SELECT c.event_id FROM mailroom.cancelled c JOIN mailroom.eve
  * ```
  */
 export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): PostgresOutbox<Tx> {
+  requireGiven('createPostgresOutbox', deps, 'config', 'database');
   const { config, database, clock = systemClock, random = systemRandomBytes } = deps;
   refuseReserved(config.service);
   const own =

@@ -1,5 +1,6 @@
 import { CLOCK_SKEW_MS, type Clock, systemClock } from '../base/clock.ts';
 import { asMailroomError, MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import type { Bus } from '../bus/event-bus.ts';
 import { tracedBus } from '../observe/message-spans.ts';
@@ -102,6 +103,7 @@ const END_MS = 8_000;
  * ```
  */
 export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
+  requireGiven('createPostgresRelay', deps, 'config', 'database', 'bus');
   const { config, clock = systemClock, random = systemRandomBytes, concurrency = CONCURRENCY } = deps;
   refuseShortLease(config);
   const telemetry =
@@ -220,8 +222,8 @@ async function publishDue(
 export function createPostgresRelayHandler(
   deps: PostgresRelayDeps,
 ): (event: unknown, context: InvocationContext) => Promise<void> {
-  const { clock = systemClock, config } = deps;
   const relay = createPostgresRelay(deps);
+  const { clock = systemClock, config } = deps;
   return async (_event, lambda) => {
     const now = clock.now();
     const endsBy = now + lambda.getRemainingTimeInMillis();

@@ -1,6 +1,7 @@
 import { withDeadline } from '../base/clock.ts';
 import type { InboxConfig, ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import {
   type ConsumerContext,
   consumerContext,
@@ -123,6 +124,7 @@ const HANDLER_TIMEOUT_MS = 60_000;
  * ```
  */
 export function createInboxProcessor(deps: InboxProcessorDeps): InboxProcessor {
+  requireGiven('createInboxProcessor', deps, 'config', 'table');
   const ctx = consumerContext(deps);
   return processorIn(ctx, deps, createSourceEntry(ctx));
 }

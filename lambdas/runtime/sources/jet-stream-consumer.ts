@@ -1,5 +1,6 @@
 import { type Clock, OVER, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { attempted } from '../observe/telemetry-wrappers.ts';
 import { type Consuming, createLoop, type KeepDeadLetter, keeping, sourceClosed } from './consuming.ts';
 import type { InboxProcessor } from './inbox-processor.ts';
@@ -92,6 +93,7 @@ export async function consumeJetStream<M extends JetStreamMessage, H>(options: {
   readonly concurrency?: number | undefined;
   readonly clock?: Clock | undefined;
 }): Promise<Consuming> {
+  requireGiven('consumeJetStream', options, 'consumer', 'inbox', 'handler', 'deadLetter');
   const { consumer, inbox, handler, deadLetter, concurrency = CONCURRENCY, clock = systemClock } = options;
   if (!(Number.isInteger(concurrency) && concurrency >= 1)) {
     const message = `consumeJetStream: concurrency is ${concurrency}; it must be a whole number from 1. Set it to the messages that one process can run.`;

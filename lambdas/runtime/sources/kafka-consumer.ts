@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { type Consuming, createLoop, type KeepDeadLetter, keeping, sourceClosed } from './consuming.ts';
 import type { InboxProcessor } from './inbox-processor.ts';
 import { type HeldMessages, type KafkaBatch, type KafkaMessage, runBatch } from './kafka-batch.ts';
@@ -74,6 +75,7 @@ export function kafkaRun<H>(options: {
   readonly concurrency?: number | undefined;
   readonly clock?: Clock | undefined;
 }): KafkaRun {
+  requireGiven('kafkaRun', options, 'consumer', 'inbox', 'handler', 'deadLetter');
   const { consumer, inbox, handler, deadLetter, concurrency = 1, clock = systemClock } = options;
   if (!(Number.isInteger(concurrency) && concurrency >= 1)) {
     const message = `kafkaRun: concurrency is ${concurrency}; it must be a whole number from 1. Set it to the messages of a partition that one process can run.`;

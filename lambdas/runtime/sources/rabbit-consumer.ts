@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import { type Consuming, createLoop, type KeepDeadLetter, keeping, sourceClosed } from './consuming.ts';
 import type { InboxProcessor } from './inbox-processor.ts';
 import {
@@ -83,6 +84,7 @@ export async function consumeRabbit<M extends RabbitMessage, H>(options: {
   readonly deadLetter?: KeepDeadLetter<M> | undefined;
   readonly clock?: Clock | undefined;
 }): Promise<Consuming> {
+  requireGiven('consumeRabbit', options, 'connection', 'queue', 'inbox', 'handler');
   const { connection, queue, inbox, handler, retryQueue, deadLetter, clock = systemClock } = options;
   const { concurrency = CONCURRENCY } = options;
   if (!(Number.isInteger(concurrency) && concurrency >= 1 && concurrency <= 65_535)) {

@@ -1,6 +1,7 @@
 import pMap from 'p-map';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
+import { requireGiven } from '../base/given-names.ts';
 import type { InvocationContext } from '../observe/telemetry.ts';
 import { type KeepDeadLetter, keeping } from './consuming.ts';
 import type { InboxProcessor } from './inbox-processor.ts';
@@ -53,6 +54,7 @@ export function createSourceHandler<H>(options: {
   readonly partialFailures?: boolean | undefined;
   readonly clock?: Clock | undefined;
 }): (event: unknown, context: InvocationContext) => Promise<SourceBatchResponse> {
+  requireGiven('createSourceHandler', options, 'inbox', 'handler', 'deadLetter');
   const { inbox, handler, deadLetter, partialFailures = false, clock = systemClock } = options;
   inbox.handles(handler, 'an event source mapping');
 

@@ -1,6 +1,7 @@
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
 import type { ConsumerConfig, QueueConfig } from '../../base/consumer-config.ts';
 import { MailroomError } from '../../base/errors.ts';
+import { requireGiven } from '../../base/given-names.ts';
 import { textOf } from '../../base/json.ts';
 import {
   type ConsumerContext,
@@ -81,6 +82,7 @@ export type ConsumerHandler = ((event: SQSEvent, context: Context) => Promise<SQ
  * ```
  */
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
+  requireGiven('createConsumer', deps, 'config', 'table', 'queue', 'handlers');
   const ctx = consumerContext(deps);
   return consumerIn(ctx, deps, (settling, event) => settleForOperator({ ...settling, ctx }, event));
 }

@@ -1,5 +1,6 @@
 import { ChangeMessageVisibilityCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { clientSettings } from '../../base/client-settings.ts';
+import { requireGiven } from '../../base/given-names.ts';
 import type { Queue } from './queue.ts';
 
 /** Dependencies of {@link sqsQueue}. */
@@ -20,7 +21,9 @@ export interface SqsQueueDeps {
  * const queue = sqsQueue({ client: new SQSClient(), queueUrl: config.queueUrl });
  * ```
  */
-export function sqsQueue({ client, queueUrl }: SqsQueueDeps): Queue {
+export function sqsQueue(deps: SqsQueueDeps): Queue {
+  requireGiven('sqsQueue', deps, 'client', 'queueUrl');
+  const { client, queueUrl } = deps;
   return {
     changeVisibility: async (receiptHandle, seconds) => {
       await client.send(

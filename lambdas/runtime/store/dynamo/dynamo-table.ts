@@ -15,6 +15,7 @@ import {
 import { sentOnce } from '../../base/client-settings.ts';
 import type { MailroomErrorCode } from '../../base/error-codes.ts';
 import { ConditionFailed, errorCode, MailroomError, TransactionCancelled } from '../../base/errors.ts';
+import { requireGiven } from '../../base/given-names.ts';
 import {
   type EachResult,
   type EachUpdate,
@@ -49,7 +50,9 @@ export interface DynamoTableDeps {
  * const table = dynamoTable({ client: new DynamoDBClient(), tableName: config.tableName });
  * ```
  */
-export function dynamoTable({ client, tableName }: DynamoTableDeps): Table {
+export function dynamoTable(deps: DynamoTableDeps): Table {
+  requireGiven('dynamoTable', deps, 'client', 'tableName');
+  const { client, tableName } = deps;
   const get: Table['get'] = async (key, { consistent = false } = {}) => {
     const command = new GetItemCommand({
       TableName: tableName,

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../base/clock.ts';
 import type { ProducerConfig } from '../../base/config.ts';
 import { isMailroomError } from '../../base/errors.ts';
+import { requireGiven } from '../../base/given-names.ts';
 import type { Envelope, EventDraft } from '../../events/event.ts';
 import { EVENT_ID, sendSpan } from '../../observe/message-spans.ts';
 import type { Redact } from '../../observe/redaction.ts';
@@ -158,6 +159,7 @@ export interface OutboxDeps extends TelemetryOptions {
  * ```
  */
 export function createOutbox(deps: OutboxDeps): Outbox {
+  requireGiven('createOutbox', deps, 'config', 'table');
   const { config, table, clock = systemClock, random = systemRandomBytes, publishAtOnce } = deps;
   refuseReserved(config.service);
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
