@@ -23,7 +23,7 @@ import { consumerConfig, relayConfig, rig, runThrough, ThingHappened } from '../
 import { withStored } from '../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { wired } from '../unit/cli/support/resources-in-memory.ts';
-import { commit, fine, type Mailroom, why } from '../unit/cli/support/why-rig.ts';
+import { commit, drained, fine, type Mailroom, published, why } from '../unit/cli/support/why-rig.ts';
 
 /** Far more levels than a stack has room for. */
 const DEEP = 50_000;
@@ -57,9 +57,7 @@ const deepEnvelope = (envelope: object, levels = DEEP) =>
 async function withDeepRow() {
   const mailroom = mailroomInMemory([fine]);
   const deep = await commit(mailroom);
-  const other = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const other = await drained(mailroom);
   await change(mailroom, deep, (envelope) => ({ envelope: deepEnvelope(envelope) }));
   return { mailroom, deep, other };
 }
@@ -132,8 +130,7 @@ describe('a message whose body is 50,000 levels deep', () => {
         seen.push(eventId);
       }),
     ]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const body = `{"detail-type":"ThingHappened","detail":${detail(eventId)}}`;
     mailroom.queue.send(body);
     await mailroom.drain();

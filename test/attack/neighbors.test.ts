@@ -27,7 +27,7 @@ import { runs } from '../property/support/runs.ts';
 import { withStored } from '../support/with-stored.ts';
 import { mailroomInMemory, directory as own, worker } from '../unit/cli/support/mailroom-in-memory.ts';
 import { resourcesInMemory } from '../unit/cli/support/resources-in-memory.ts';
-import { commit, fine } from '../unit/cli/support/why-rig.ts';
+import { drained, fine } from '../unit/cli/support/why-rig.ts';
 
 const parameter = (name: string, value: unknown) => ({
   name,
@@ -202,9 +202,7 @@ async function expectFinding(
   text: RegExp,
 ) {
   const mailroom = mailroomInMemory([fine]);
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   const { table, queues, clock } = mailroom;
   const claims = claimed();
   const neighbors = bus.neighbors.map((directory) => ({ directory, table }));

@@ -27,6 +27,16 @@ export const ThingHappened = defineEvent({
   upcast: (data) => ({ n: Number((data as { text: string }).text) }),
 });
 
+/** An event with a number. */
+export const Counted = defineEvent({
+  source: 'things',
+  type: 'Counted',
+  version: 1,
+  aggregateType: 'Thing',
+  schema: z.object({ n: z.int() }),
+  sequence: true,
+});
+
 export const relayConfig = defaultRelayConfig({ shards: 2, maxAttempts: 3 });
 
 export const consumerConfig = defaultConsumerConfig({

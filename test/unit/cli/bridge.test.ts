@@ -4,7 +4,7 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-import { commit } from './support/why-rig.ts';
+import { drained } from './support/why-rig.ts';
 
 const forwardsTo = { kind: 'Kafka', name: 'topic orders' };
 
@@ -16,9 +16,7 @@ async function bridged(result: BridgeResult, order?: string) {
     send: async () => [result],
   };
   const mailroom = mailroomInMemory(bridge({ to, events: [ThingHappened] }));
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   const directory = { ...mailroom.directory, consumers: [{ ...worker, forwardsTo, order }] };
   const run = async (...args: string[]) => {
     const { out } = await runInMemory({ ...mailroom, directory }, args);

@@ -8,7 +8,7 @@ import type { BusDirectory } from '../../../lambdas/runtime/operations/bus-direc
 import { consumerEntryName, type Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { commit, fine } from './support/why-rig.ts';
+import { drained, fine } from './support/why-rig.ts';
 
 const shipping: Directory = {
   mailroom: { ...directory.mailroom, stack: 'shipping-dev', table: 'Shipping' },
@@ -22,9 +22,7 @@ const closed = {
 /** An event that the one consumer of its own Mailroom has processed. */
 async function processed() {
   const mailroom = mailroomInMemory([fine]);
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   const context = {
     now: mailroom.clock.now(),
     commandLine: (command: string) => command,
@@ -80,9 +78,7 @@ describe('why does not say that every consumer has processed an event', () => {
 
 test('the audit does not ask a table again that has denied access', async () => {
   const mailroom = mailroomInMemory([fine]);
-  for (let n = 0; n < 3; n += 1) await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  for (let n = 0; n < 3; n += 1) await drained(mailroom);
   let asked = 0;
   const get = () => {
     asked += 1;

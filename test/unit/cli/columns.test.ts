@@ -16,7 +16,7 @@ import { withStored } from '../../support/with-stored.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wired, wiringOf } from './support/resources-in-memory.ts';
-import { broken, commit, poison, why } from './support/why-rig.ts';
+import { broken, drained, poison, why } from './support/why-rig.ts';
 
 const EVENT_ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
 
@@ -69,9 +69,7 @@ test.each([
   ['rejected as poison', poison, 20 * MINUTE_MS],
 ])('why and status, of a message that was %s, fit 80 columns', async (_what, handler, waitMs) => {
   const mailroom = mailroomInMemory([handler]);
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   await mailroom.clock.advance(waitMs);
   const { verdict, trace } = await why(mailroom, eventId);
   const { table: rows, queues, clock } = mailroom;

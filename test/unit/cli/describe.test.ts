@@ -3,7 +3,7 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { healthyFunction } from './support/memory-deployment.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-import { commit, fine, poison } from './support/why-rig.ts';
+import { commit, drained, fine, poison } from './support/why-rig.ts';
 
 test('describe shows the settings of a healthy consumer, and no command', async () => {
   const { out, code } = await runInMemory(mailroomInMemory([fine]), ['describe', 'worker']);
@@ -40,9 +40,7 @@ test('describe shows the filter of an event', async () => {
 
 test('describe names the last failure and the command to run', async () => {
   const mailroom = mailroomInMemory([poison]);
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   const { out } = await runInMemory(mailroom, ['describe', 'worker', '--json']);
   expect(JSON.parse(out)).toMatchObject({
     rejected: 1,
@@ -67,9 +65,7 @@ test.each([
 test('logs prints a command for each function that handled an event, and a link', async () => {
   const functionOf = (name: string) => ({ ...healthyFunction, logGroup: `/aws/lambda/${name}` });
   const mailroom = { ...mailroomInMemory([fine]), functionOf };
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   const { out, code } = await runInMemory(mailroom, ['logs', eventId.slice(0, 23)]);
   expect(code).toBe(0);
   const lines = out.split('\n');

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { wholeEventId } from '../../../cli/deployment/event-prefix.ts';
 import { withStored } from '../../support/with-stored.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
-import { commit, fine, poison } from './support/why-rig.ts';
+import { commit, drained, fine, poison } from './support/why-rig.ts';
 
 test.each([8, 9, 13, 18, 23, 35, 36])(
   'an event is found by the first %i characters of its id',
@@ -19,9 +19,7 @@ test.each([8, 9, 13, 18, 23, 35, 36])(
 
 test('a rejected message whose outbox row has expired is found', async () => {
   const mailroom = mailroomInMemory([poison]);
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   for (const { PK, SK } of mailroom.rows()) await mailroom.table.write({ Delete: { Key: { PK, SK } } });
   expect(await wholeEventId(withStored(mailroom), eventId.slice(0, 13))).toBe(eventId);
 });

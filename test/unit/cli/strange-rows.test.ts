@@ -12,15 +12,14 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { wired } from './support/resources-in-memory.ts';
-import { commit, fine, type Mailroom, why } from './support/why-rig.ts';
+import { commit, fine, type Mailroom, published, why } from './support/why-rig.ts';
 
 const NEWER = 'its "schema" is 2, and this version reads up to 1';
 
 /** A published event, and its inbox row, written by hand. */
-async function published(row: object | undefined) {
+async function publishedWith(row: object | undefined) {
   const mailroom = mailroomInMemory([fine]);
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
+  const eventId = await published(mailroom);
   const now = mailroom.clock.now();
   const key = inboxKey(worker.name, eventId);
   if (row !== undefined) await put(mailroom, { ...key, schema: 1, fence: 'f', attempts: 1, ...row });
@@ -46,7 +45,7 @@ const STRANGE = [
 
 describe('why, of an inbox row that cannot be read', () => {
   test.each(STRANGE)('for %s: report it, and show the row', async (_what, row, problem) => {
-    const { mailroom, eventId, key } = await published(row);
+    const { mailroom, eventId, key } = await publishedWith(row);
     const { verdict, needed, story, trace } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'unreadable', eventId, consumer: 'worker' });
     expect(verdict.text).toContain(
@@ -63,7 +62,7 @@ describe('why, of an inbox row that cannot be read', () => {
 
 describe('why, of a message that was left PROCESSING', () => {
   test('without a lease: it is taken over by the next receive, and late when that should have come', async () => {
-    const { mailroom, eventId, now } = await published({ status: 'PROCESSING' });
+    const { mailroom, eventId, now } = await publishedWith({ status: 'PROCESSING' });
     await put(mailroom, { ...inboxKey('worker', eventId), schema: 1, status: 'PROCESSING', claimedAt: now });
     const { verdict, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('retrying');
@@ -73,7 +72,7 @@ describe('why, of a message that was left PROCESSING', () => {
   });
 
   test('because its time was up: it ran out of time, and how often in a row it was left', async () => {
-    const { mailroom, eventId, now } = await published(undefined);
+    const { mailroom, eventId, now } = await publishedWith(undefined);
     const row = { schema: 1, status: 'PROCESSING', fence: 'f', attempts: 2, unfinished: 3, outOfTime: true };
     await put(mailroom, { ...inboxKey('worker', eventId), ...row, leaseUntil: now - 10_000 });
     const { verdict, trace } = await why(mailroom, eventId);
@@ -103,7 +102,10 @@ describe('why, of an outbox row that cannot be read', () => {
     ['an unknown status', { status: 'SCHEDULED' }, 'its "status" is "SCHEDULED"'],
     ['no lease while it is PENDING', { status: 'PENDING', leaseUntil: undefined }, 'it has no "leaseUntil"'],
   ])('for %s: report it, with the state at its consumers', async (_what, change, problem) => {
-    const { mailroom, eventId } = await published({ status: 'PROCESSED', processedAt: Date.UTC(2050, 0) });
+    const { mailroom, eventId } = await publishedWith({
+      status: 'PROCESSED',
+      processedAt: Date.UTC(2050, 0),
+    });
     await put(mailroom, { ...mailroom.memory.item(outboxKeyOf(eventId)), ...change });
     const { verdict, trace, story } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'unreadable', eventId });
@@ -118,7 +120,7 @@ describe('why, of an outbox row that cannot be read', () => {
 
 describe('lists of messages and of dead letters', () => {
   test('show rows, hints and pointers that cannot be read as just that', async () => {
-    const { mailroom, eventId } = await published({ status: 'PARKED' });
+    const { mailroom, eventId } = await publishedWith({ status: 'PARKED' });
     await put(mailroom, { ...failedKey('worker', eventId), schema: 1 });
     await put(mailroom, { ...rejectedKey('worker', 'some'), schema: 2, rejectedAt: 'long ago' });
     const { items } = await messagesOf(withStored(mailroom), worker, { limit: 100 });
@@ -129,7 +131,7 @@ describe('lists of messages and of dead letters', () => {
   });
 
   test('classify a dead letter whose row cannot be read as unreadable, without calling its consumer', async () => {
-    const { mailroom, eventId } = await published({ status: 'PARKED' });
+    const { mailroom, eventId } = await publishedWith({ status: 'PARKED' });
     const [message] = mailroom.queue.messages();
     mailroom.addDeadLetter(worker.deadLetterQueue, {
       messageId: 'message-1',
@@ -153,7 +155,7 @@ describe('lists of messages and of dead letters', () => {
   });
 
   test('show and classify unreadable pointers to DEAD events', async () => {
-    const { mailroom, eventId } = await published(undefined);
+    const { mailroom, eventId } = await publishedWith(undefined);
     await put(mailroom, { ...deadKey(0, eventId), schema: 1, deadAt: 'long ago' });
     await put(mailroom, {
       ...deadKey(0, 'no event'),
@@ -182,7 +184,7 @@ describe('lists of messages and of dead letters', () => {
 });
 
 test('the status requires action if rows cannot be read, and names the place to look', async () => {
-  const { mailroom, eventId } = await published({ status: 'PARKED' });
+  const { mailroom, eventId } = await publishedWith({ status: 'PARKED' });
   await put(mailroom, { ...failedKey('worker', eventId), schema: 1, failedAt: 1, expiresAt: 1 });
   await put(mailroom, { ...rejectedKey('worker', 'some'), schema: 2 });
   const waiting = await commit(mailroom);

@@ -15,7 +15,7 @@ import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, wiringOf } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-import { commit, fine } from './support/why-rig.ts';
+import { drained, fine } from './support/why-rig.ts';
 
 const { table } = directory.mailroom;
 const entry = (name: string, value: object) => ({ name, value: JSON.stringify(value) });
@@ -84,9 +84,7 @@ test('status and doctor are not content with fewer checks', async () => {
 
 test('why does not call an event processed that the consumer may have missed', async () => {
   const mailroom = { ...mailroomInMemory([fine]), directory: withoutPayments() };
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   const { out } = await runInMemory(mailroom, ['why', eventId, '--json']);
   expect(JSON.parse(out)).toMatchObject({ verdict: { state: 'unproven', next: NAMES_STACK } });
   const { out: text } = await runInMemory(mailroom, ['why', eventId]);

@@ -12,14 +12,13 @@ import { readInboxRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { startedLongAgo, ThingHappened } from '../../support/runtime-rig.ts';
 import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { broken, commit, fine, poison, why } from './support/why-rig.ts';
+import { broken, commit, drained, fine, poison, published, why } from './support/why-rig.ts';
 
 describe('why, of an event that requires action', () => {
   test('it is DEAD', async () => {
     const failEntry = () => ({ code: 'InvalidArgument', message: 'The entry is malformed.' });
     const mailroom = mailroomInMemory([fine], { bus: { failEntry } });
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('dead');
     expect(verdict.next).toBe(`mailroom dlq redrive dead ${eventId}`);
@@ -41,8 +40,7 @@ describe('why, of an event that requires action', () => {
       message: 'Total size of the entries in the request is over the limit.',
     };
     const mailroom = mailroomInMemory([fine], { bus: { failEntry: () => refusal } });
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const key = outboxKeyOf(eventId);
     const envelope = deflateRawSync(JSON.stringify('x'.repeat(bytes)));
     const row = { ...mailroom.memory.item(key), envelope, encoding: 'deflate-raw' };
@@ -70,9 +68,7 @@ describe('why, of an event that requires action', () => {
 
   test('the deployed code refuses its dead letter: what helps is suggested, and not a redrive that its plan refuses', async () => {
     const mailroom = mailroomInMemory([poison]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     const [deadLetter] = mailroom.queue.deadLetters();
     const refuse = async () => [
       { ok: false, code: 'INVALID_PAYLOAD', message: 'data.n is missing' } as const,
@@ -94,9 +90,7 @@ describe('why, of an event that requires action', () => {
     [true, 'mailroom dlq redrive consumer:worker'],
   ])('it was rejected as too old, and was allowed: %s', async (runAnyway, next) => {
     const mailroom = mailroomInMemory([poison]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     const row = {
       ...mailroom.memory.item(inboxKey(worker.name, eventId)),
       reason: 'EVENT_TOO_OLD',
@@ -111,8 +105,7 @@ describe('why, of an event that requires action', () => {
   test('its message died without a row, and is too old: it is resolved by hand', async () => {
     const mailroom = mailroomInMemory([fine]);
     await startedLongAgo(mailroom.memory);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const [sent] = mailroom.queue.messages();
     await mailroom.clock.advance(36 * 86_400_000);
     mailroom.addDeadLetter(worker.deadLetterQueue, {
@@ -141,9 +134,7 @@ describe('why, of an event that requires action', () => {
 
   test('it was rejected, and its dead letter is found, made visible again, and named', async () => {
     const mailroom = mailroomInMemory([poison]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     const [deadLetter] = mailroom.queue.deadLetters();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('rejected');
@@ -156,9 +147,7 @@ describe('why, of an event that requires action', () => {
 
   test('it was rejected long ago: it can only be resolved once no dead letter can be left', async () => {
     const mailroom = mailroomInMemory([poison]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     await mailroom.clock.advance(3_600_000);
     const seeing = (inFlight: number) => ({
       ...mailroom,
@@ -176,9 +165,7 @@ describe('why, of an event that requires action', () => {
 
   test('its dead letter was deleted: minutes later, not a quarter of an hour, it is gone, unless its queue still holds messages', async () => {
     const mailroom = mailroomInMemory([poison]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     const seeing = (inFlight: number) => ({
       ...mailroom,
       queues: {
@@ -213,8 +200,7 @@ describe('why, of an event that requires action', () => {
   /** Published, and its message is nowhere but in a dead-letter queue. */
   async function deadLettered(queue: string, attributes: QueueMessage['attributes']) {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const [message] = mailroom.queue.receive();
     mailroom.queue.delete(message?.receiptHandle ?? '');
     const body = message?.body ?? '';
@@ -240,8 +226,7 @@ describe('why, of an event that requires action', () => {
 
   test('it never arrived', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const [message] = mailroom.queue.receive();
     mailroom.queue.delete(message?.receiptHandle ?? '');
     await mailroom.clock.advance(400_000);
@@ -256,8 +241,7 @@ describe('why, of an event that requires action', () => {
 
   test('but what was published before its consumer was declared proves nothing', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const [message] = mailroom.queue.receive();
     mailroom.queue.delete(message?.receiptHandle ?? '');
     await mailroom.clock.advance(200_000);
@@ -269,8 +253,7 @@ describe('why, of an event that requires action', () => {
 
   test('its consumer should have tried it again long ago', async () => {
     const mailroom = mailroomInMemory([broken]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     await mailroom.deliver();
     await mailroom.clock.advance(3_600_000);
     const { verdict } = await why(mailroom, eventId);
@@ -282,8 +265,7 @@ describe('why, of an event that requires action', () => {
 
   test('it has been in the queue for a quarter of an hour: the consumer may not be receiving', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     await mailroom.clock.advance(16 * 60_000);
     const { verdict, needed } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({
@@ -295,8 +277,7 @@ describe('why, of an event that requires action', () => {
 
   test('its worker stopped without an answer: the command that shows its log lines is named', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const leaseUntil = mailroom.clock.now() - 2_001;
     const row = {
       ...inboxKey(worker.name, eventId),
@@ -312,8 +293,7 @@ describe('why, of an event that requires action', () => {
 
   test('its queue does not exist: it is missing there, and everything else is still shown', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     await mailroom.clock.advance(400_000);
     const depth = () =>
       Promise.reject(Object.assign(new Error('There is no such queue'), { name: 'QueueDoesNotExist' }));
@@ -328,9 +308,7 @@ describe('why, of an event that requires action', () => {
         return { events: [2, 3].map((n) => ThingHappened.create({ aggregateId: 'x', data: { n } })) };
       }),
     ]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     await mailroom.publish();
     await mailroom.drain();
     const { verdict } = await why(mailroom, eventId);
@@ -343,8 +321,7 @@ describe('why, of a message whose effect may have happened', () => {
 
   async function whyWith(status: string, effect: object, endsInMs: number) {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const now = mailroom.clock.now();
     const row = { schema: 1, status, fence: 'f', attempts: 1, leaseUntil: now - 60_000 };
     const effects = { charge: { ...charge, endsBy: now + endsInMs, startedAt: now - 90_000, ...effect } };

@@ -4,7 +4,7 @@ import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
 import { rejected, source } from './support/rejected-event.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-import { commit } from './support/why-rig.ts';
+import { drained } from './support/why-rig.ts';
 
 /** The document of `why` for an event of a consumer that throws each of these errors once, then succeeds. */
 async function whyAfter(...errors: readonly string[]) {
@@ -15,9 +15,7 @@ async function whyAfter(...errors: readonly string[]) {
       if (error !== undefined) throw new Error(error);
     }),
   ]);
-  const eventId = await commit(mailroom);
-  await mailroom.publish();
-  await mailroom.drain();
+  const eventId = await drained(mailroom);
   return JSON.parse((await runInMemory(mailroom, ['why', eventId, '--json'])).out);
 }
 

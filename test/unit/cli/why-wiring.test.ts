@@ -3,7 +3,7 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
-import { broken, commit, fine } from './support/why-rig.ts';
+import { broken, commit, fine, published } from './support/why-rig.ts';
 
 type Deployed = ReturnType<typeof resourcesInMemory>;
 
@@ -54,8 +54,7 @@ describe('why, of a message that its consumer cannot claim', () => {
     ],
   ])('the %s: the verdict names it and its command, and requires action', async (_name, stop, fix, call) => {
     const mailroom = troubled();
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     stop(mailroom.deployed);
     const { code, text, lines } = await whyOf(mailroom, eventId);
     expect(code).toBe(1);
@@ -71,8 +70,7 @@ describe('why, of a message that its consumer cannot claim', () => {
 
   test('its function fails at every invocation: it may not start, and the next command shows its log', async () => {
     const mailroom = troubled();
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     failingInvocations(mailroom.deployed, 6);
     const { code, text, lines } = await whyOf(mailroom, eventId);
     expect(code).toBe(1);
@@ -89,8 +87,7 @@ describe('why, of a message that its consumer cannot claim', () => {
       [1, 1],
     ] as const) {
       const mailroom = troubled();
-      const eventId = await commit(mailroom);
-      await mailroom.publish();
+      const eventId = await published(mailroom);
       failingInvocations(mailroom.deployed, errors, invocations);
       expect((await whyOf(mailroom, eventId)).text).toMatch(/^waiting/);
     }
@@ -98,8 +95,7 @@ describe('why, of a message that its consumer cannot claim', () => {
 
   test('failed invocations do not explain a message that was claimed and failed', async () => {
     const mailroom = troubled(broken);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     await mailroom.deliver();
     failingInvocations(mailroom.deployed, 6);
     expect((await whyOf(mailroom, eventId)).text).toMatch(/^retrying/);
@@ -124,8 +120,7 @@ describe('why, of a message that its consumer cannot claim', () => {
 
   test('a failed one is not promised a retry by a consumer that receives nothing', async () => {
     const mailroom = troubled(broken);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     await mailroom.deliver();
     disableMapping(mailroom.deployed);
     const { code, text } = await whyOf(mailroom, eventId);
@@ -137,8 +132,7 @@ describe('why, of a message that its consumer cannot claim', () => {
 
   test('a disabled rule does not delay a message that is in the queue', async () => {
     const mailroom = troubled();
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     disableRule(mailroom.deployed);
     const { code, text } = await whyOf(mailroom, eventId);
     expect(code).toBe(0);
@@ -181,8 +175,7 @@ describe('why, of an event that cannot be published', () => {
 describe('why, of an unclaimed message that is not in its queue', () => {
   async function lostSince(ms: number) {
     const mailroom = troubled();
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const [message] = mailroom.queue.receive();
     mailroom.queue.delete(message?.receiptHandle ?? '');
     await mailroom.clock.advance(ms);

@@ -11,7 +11,7 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { consumerConfig, ThingHappened } from '../../support/runtime-rig.ts';
 import { withStored } from '../../support/with-stored.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { broken, commit, fine, poison, why } from './support/why-rig.ts';
+import { broken, commit, drained, fine, poison, published, why } from './support/why-rig.ts';
 
 describe('why, of an event that is under way', () => {
   test('it was just committed', async () => {
@@ -23,8 +23,7 @@ describe('why, of an event that is under way', () => {
 
   test('it is in the queue', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     const { verdict, story } = await why(mailroom, eventId);
     expect(verdict).toMatchObject({ state: 'waiting', consumer: 'worker', next: null });
     expect(story).toEqual(['outbox committed', 'outbox published', 'worker not-arrived']);
@@ -32,8 +31,7 @@ describe('why, of an event that is under way', () => {
 
   test('it failed: which attempt, when it is tried next, and what happens then', async () => {
     const mailroom = mailroomInMemory([broken]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
+    const eventId = await published(mailroom);
     await mailroom.deliver();
     const { verdict, story, needed } = await why(mailroom, eventId);
     expect(verdict.state).toBe('retrying');
@@ -70,9 +68,7 @@ describe('why, of an event that is under way', () => {
 describe('why, of what operators did', () => {
   test('a resolved message, with who and why', async () => {
     const mailroom = mailroomInMemory([poison]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     await resolveMessage(mailroom, {
       consumer: worker.name,
       eventId,
@@ -90,9 +86,7 @@ describe('why, of what operators did', () => {
       if (!isOpen) throw new PoisonMessage('the bank is closed');
     });
     const mailroom = mailroomInMemory([bank]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     expect((await why(mailroom, eventId)).story).not.toContain('worker redriven');
     isOpen = true;
     const [deadLetter] = mailroom.queue.deadLetters();
@@ -128,9 +122,7 @@ describe('why, of what operators did', () => {
     [4, 'attempt 4'],
   ])('a rejected message after %i attempts of 3', async (attempts, expected) => {
     const mailroom = mailroomInMemory([poison]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     const row = mailroom.memory.item(inboxKey(worker.name, eventId));
     await mailroom.memory.write({ Put: { Item: { ...row, attempts } } });
     const { verdict } = await why(mailroom, eventId);
@@ -161,9 +153,7 @@ describe('why, of what operators did', () => {
 describe('a trace', () => {
   test('is still read from the inbox when the outbox row has expired', async () => {
     const mailroom = mailroomInMemory([fine]);
-    const eventId = await commit(mailroom);
-    await mailroom.publish();
-    await mailroom.drain();
+    const eventId = await drained(mailroom);
     const row = mailroom.rows()[0];
     await mailroom.table.write({ Delete: { Key: { PK: row?.PK, SK: row?.SK } } });
     const { verdict, story } = await why(mailroom, eventId);

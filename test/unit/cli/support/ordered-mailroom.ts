@@ -1,4 +1,3 @@
-import { z } from 'zod/mini';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { strict } from '../../../../lambdas/runtime/base/order.ts';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
@@ -6,18 +5,10 @@ import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import type { RandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { unwrapped } from '../../../support/captured-io.ts';
+import { Counted } from '../../../support/runtime-rig.ts';
 import { directory, worker } from './mailroom-in-memory.ts';
 import { operatingMailroom } from './operating-mailroom.ts';
 import { runInMemory } from './run-in-memory.ts';
-
-const Counted = defineEvent({
-  source: 'things',
-  type: 'Counted',
-  version: 1,
-  aggregateType: 'Thing',
-  schema: z.object({ n: z.int() }),
-  sequence: true,
-});
 
 const LAST = lastKey({
   source: 'things',

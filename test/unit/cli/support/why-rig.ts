@@ -27,6 +27,20 @@ export async function commit(mailroom: Mailroom): Promise<string> {
   return event?.eventId ?? '';
 }
 
+/** Commits one event and publishes it. @returns its id */
+export async function published(mailroom: Mailroom): Promise<string> {
+  const eventId = await commit(mailroom);
+  await mailroom.publish();
+  return eventId;
+}
+
+/** Publishes one event, and delivers it until its queue is empty. @returns its id */
+export async function drained(mailroom: Mailroom): Promise<string> {
+  const eventId = await published(mailroom);
+  await mailroom.drain();
+  return eventId;
+}
+
 /** What `mailroom why` says of an event, and what it is made of. @param check - of the deployed code: it accepts all, if absent */
 export async function why(
   mailroom: Mailroom,

@@ -1,21 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { z } from 'zod/mini';
 import { type EventOrder, latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { seedSequence, skipSequence } from '../../../../lambdas/runtime/store/dynamo/order-operator.ts';
 import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
-import { rig } from '../../../support/runtime-rig.ts';
+import { Counted, rig } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow } from './consumer-rig.ts';
-
-const Counted = defineEvent({
-  source: 'things',
-  type: 'Counted',
-  version: 1,
-  aggregateType: 'Thing',
-  schema: z.object({ n: z.int() }),
-  sequence: true,
-});
 
 const note = { by: 'ada', reason: 'the order was changed' };
 

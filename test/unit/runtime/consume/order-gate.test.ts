@@ -1,24 +1,13 @@
 import { describe, expect, test, vi } from 'vitest';
-import { z } from 'zod/mini';
 import { PoisonMessage, TransactionCancelled } from '../../../../lambdas/runtime/base/errors.ts';
 import { nothingHappened } from '../../../../lambdas/runtime/base/nothing-happened.ts';
 import { latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { defineEvent } from '../../../../lambdas/runtime/events/event.ts';
 import { resolveMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { failedKey, inboxKey, lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { rig, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';
+import { Counted, rig, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, domainRow, envelope, inboxRow, type Parts } from './consumer-rig.ts';
-
-const Counted = defineEvent({
-  source: 'things',
-  type: 'Counted',
-  version: 1,
-  aggregateType: 'Thing',
-  schema: z.object({ n: z.int() }),
-  sequence: true,
-});
 
 const STRICT = { order: strict(), maxReceives: 6 };
 
