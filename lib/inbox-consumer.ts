@@ -3,13 +3,13 @@ import type { Rule } from 'aws-cdk-lib/aws-events';
 import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import type { PropNames } from '../lambdas/runtime/base/given-names.ts';
 import type { EventOrder } from '../lambdas/runtime/base/order.ts';
 import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
-import { refuse, refuseNames } from './checks/refusal.ts';
+import { refuse } from './checks/refusal.ts';
 import { consumerProblems } from './checks/timings.ts';
 import { bridgeProblems, warnOfUnorderedBridge } from './consumer/bridge-wiring.ts';
 import { consumerFunction } from './consumer/consumer-function.ts';
+import { settingNameProblems } from './consumer/consumer-groups.ts';
 import { consumerQueues, externalBusName } from './consumer/consumer-intake.ts';
 import { consumerSettings, queuePropsProblems } from './consumer/consumer-settings.ts';
 import { writeDirectoryEntry } from './consumer/directory-entry.ts';
@@ -31,37 +31,6 @@ import { publishesProblems } from './mailroom/declared-events.ts';
 import { placeProblems } from './mailroom/mailroom-base.ts';
 import { heartbeatWindowProblems } from './mailroom/outbox-heartbeat.ts';
 import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
-
-const NAMES: PropNames<InboxConsumerProps> = {
-  mailroom: 'required',
-  name: 'required',
-  service: 'required',
-  events: 'required',
-  movedFrom: 'optional',
-  externalBus: 'optional',
-  fairBy: 'optional',
-  order: 'optional',
-  queue: 'optional',
-  publishes: 'optional',
-  forwardsTo: 'optional',
-  entry: 'optional',
-  function: 'optional',
-  checkHandlers: 'optional',
-  domainKeys: 'optional',
-  timeout: 'optional',
-  functionProps: 'optional',
-  alias: 'optional',
-  lease: 'optional',
-  retry: 'optional',
-  outageTolerance: 'optional',
-  batchSize: 'optional',
-  batchingWindow: 'optional',
-  maxConcurrency: 'optional',
-  queueProps: 'optional',
-  inboxRetention: 'optional',
-  slo: 'optional',
-  removalPolicy: 'optional',
-};
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind
@@ -86,7 +55,7 @@ const NAMES: PropNames<InboxConsumerProps> = {
  * });
  *
  * // Or with a function that the stack already has:
- * new InboxConsumer(this, 'Ledger', { mailroom, name: 'ledger', service: 'ledger', events: [OrderPlaced], function: ledger });
+ * new InboxConsumer(this, 'Ledger', { mailroom, name: 'ledger', service: 'ledger', events: [OrderPlaced], function: { existing: ledger } });
  * ```
  */
 export class InboxConsumer extends Construct implements IInboxConsumer {
@@ -105,9 +74,10 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
 
   constructor(scope: Construct, id: string, props: InboxConsumerProps) {
     super(scope, id);
-    refuseNames(`The consumer ${this.node.path}`, props, NAMES);
+    const own = `The consumer ${this.node.path}`;
+    refuse(own, settingNameProblems(props));
     const settings = consumerSettings(props);
-    refuse(`The consumer ${this.node.path}`, [
+    refuse(own, [
       ...consumerNameProblems(props.name),
       ...earlierNameProblems(props.name, props.movedFrom ?? []),
       ...serviceNameProblems('service', props.service),
@@ -118,9 +88,11 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...orderProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
       ...existingQueueProblems(props, settings),
-      ...consumerProblems(settings).map((problem) => (props.queue ? ofExistingQueue(problem) : problem)),
+      ...consumerProblems(settings).map((problem) =>
+        props.queue?.existing ? ofExistingQueue(problem) : problem,
+      ),
       ...sloProblems(props.slo),
-      ...queuePropsProblems(props.queueProps, {
+      ...queuePropsProblems(props.queue, {
         isEncrypted: props.mailroom.encryptionKey !== undefined,
         batchingWindow: settings.batchingWindow,
         heartbeatEvery: props.mailroom.heartbeatEvery,
@@ -155,7 +127,9 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     const place = { bus: bus.eventBusName, table: table.tableName };
     const claim = claimConsumer(this, place, props.name);
     const created =
-      props.queue === undefined ? [queues.queue, queues.deadLetterQueue, queues.undeliveredQueue] : [];
+      props.queue?.existing === undefined
+        ? [queues.queue, queues.deadLetterQueue, queues.undeliveredQueue]
+        : [];
     for (const after of [...names, ...created]) after?.node.addDependency(claim);
     // Names come before the function's permissions, too: otherwise the old code would lose access to its inbox.
     for (const after of [handler.role, handler, alias]) after?.node.addDependency(...names);

@@ -9,7 +9,7 @@ import { between, say, unless, wholeNumber } from './refusal.ts';
 
 /** A retry schedule with its defaults filled in. */
 export interface Retry {
-  readonly attempts: number;
+  readonly maxAttempts: number;
   readonly first: Duration;
   readonly longest: Duration;
 }
@@ -23,7 +23,7 @@ export interface ReceiveSettings {
 
 /** The default retry schedule. */
 export const RETRY: Retry = {
-  attempts: 10,
+  maxAttempts: 10,
   first: Duration.seconds(2),
   longest: Duration.minutes(15),
 };
@@ -49,7 +49,7 @@ const OUTAGE_DELAY_MAX = Duration.minutes(15);
 /** The number of receives after which SQS moves a message to the dead-letter queue. */
 export function maxReceiveCount({ retry, outageTolerance, visibilityTimeout }: ReceiveSettings): number {
   const outage = outageReceives(outageTolerance.toMilliseconds(), visibilityTimeout.toMilliseconds());
-  return retry.attempts + SPARE_RECEIVES + outage;
+  return retry.maxAttempts + SPARE_RECEIVES + outage;
 }
 
 /**
@@ -72,11 +72,11 @@ export function strictWait(receives: number): Duration {
 export function longestInQueue(settings: ReceiveSettings): Duration {
   const { retry, visibilityTimeout } = settings;
   const visibilityMs = visibilityTimeout.toMilliseconds();
-  const others = maxReceiveCount(settings) - retry.attempts;
+  const others = maxReceiveCount(settings) - retry.maxAttempts;
   // A handler may request the longest delay each time, and its waits count no attempt at first: see RetryLater.
   return Duration.millis(
     WAITS_MAX_MS +
-      retry.attempts * Math.max(visibilityMs, DELAY_MAX_MS) +
+      retry.maxAttempts * Math.max(visibilityMs, DELAY_MAX_MS) +
       others * Math.max(visibilityMs, OUTAGE_DELAY_MAX.toMilliseconds()),
   );
 }
@@ -91,8 +91,8 @@ export function receiveProblems(settings: ReceiveSettings): string[] {
   const receives = maxReceiveCount(settings);
   return [
     ...wholeNumber(
-      'retry.attempts',
-      retry.attempts,
+      'retry.maxAttempts',
+      retry.maxAttempts,
       1,
       ATTEMPTS_MAX,
       'It is the number of times that the handler may fail.',
@@ -105,12 +105,12 @@ export function receiveProblems(settings: ReceiveSettings): string[] {
       Duration.millis(DELAY_MAX_MS),
       'The delays start at retry.first. SQS hides a message for at most 12 hours, including the run of the function.',
     ),
-    ...between('outageTolerance', outageTolerance, Duration.millis(0), Duration.days(3), ''),
+    ...between('retry.outageTolerance', outageTolerance, Duration.millis(0), Duration.days(3), ''),
     ...unless(
       receives <= RECEIVE_COUNT_MAX,
-      `outageTolerance is ${say(outageTolerance)} and queueProps.visibilityTimeout is ${say(visibilityTimeout)}, which takes ${receives} ` +
+      `retry.outageTolerance is ${say(outageTolerance)} and queue.visibilityTimeout is ${say(visibilityTimeout)}, which takes ${receives} ` +
         `receives. SQS allows at most ${RECEIVE_COUNT_MAX}, and an outage uses one per visibility timeout. Raise ` +
-        'queueProps.visibilityTimeout, or lower outageTolerance or retry.attempts.',
+        'queue.visibilityTimeout, or lower retry.outageTolerance or retry.maxAttempts.',
     ),
   ];
 }

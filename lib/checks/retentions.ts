@@ -38,9 +38,9 @@ export function retentionProblems(settings: Retentions): string[] {
   const inboxMin = inboxRetentionMin(settings);
   const range = 'This is the range of SQS.';
   return [
-    ...between('queueProps.retention', queueRetention, QUEUE_RETENTION_MIN, QUEUE_RETENTION_MAX, range),
+    ...between('queue.retention', queueRetention, QUEUE_RETENTION_MIN, QUEUE_RETENTION_MAX, range),
     ...between(
-      'queueProps.deadLetterRetention',
+      'queue.deadLetterRetention',
       deadLetterRetention,
       QUEUE_RETENTION_MIN,
       QUEUE_RETENTION_MAX,
@@ -49,24 +49,24 @@ export function retentionProblems(settings: Retentions): string[] {
     ...wholeDays('inboxRetention', inboxRetention),
     ...unless(
       queueRetention.toMilliseconds() >= longest.toMilliseconds(),
-      `queueProps.retention is ${say(queueRetention)}, but must be at least ${say(longest)}, the time that a message may spend in ` +
+      `queue.retention is ${say(queueRetention)}, but must be at least ${say(longest)}, the time that a message may spend in ` +
         'the queue: a day of waits (RetryLater), all its attempts, up to 11 hours apart, and an outage. SQS deletes older messages before they reach the dead-letter ' +
-        'queue. Raise queueProps.retention, or lower retry.attempts, outageTolerance or queueProps.visibilityTimeout.',
+        'queue. Raise queue.retention, or lower retry.maxAttempts, retry.outageTolerance or queue.visibilityTimeout.',
     ),
     ...unless(
       deadLetterRetention.toMilliseconds() >= deadLetterMin.toMilliseconds(),
-      `queueProps.deadLetterRetention is ${say(deadLetterRetention)}, but must be at least ${say(deadLetterMin)}: SQS counts a ` +
+      `queue.deadLetterRetention is ${say(deadLetterRetention)}, but must be at least ${say(deadLetterMin)}: SQS counts a ` +
         `message's age from its first send, it may spend ${say(longest)} in the queue, and an operator needs ` +
-        `${say(OPERATOR_TIME_MIN)} to look at it. Raise queueProps.deadLetterRetention, or lower retry.attempts, ` +
-        'outageTolerance or queueProps.visibilityTimeout.',
+        `${say(OPERATOR_TIME_MIN)} to look at it. Raise queue.deadLetterRetention, or lower retry.maxAttempts, ` +
+        'retry.outageTolerance or queue.visibilityTimeout.',
     ),
     ...unless(
       inboxRetention.toMilliseconds() >= inboxMin.toMilliseconds(),
       archive === undefined
-        ? `inboxRetention is ${say(inboxRetention)}, but must be at least queueProps.retention + queueProps.deadLetterRetention = ` +
+        ? `inboxRetention is ${say(inboxRetention)}, but must be at least queue.retention + queue.deadLetterRetention = ` +
             `${say(inboxMin)}: a message that is redelivered after its inbox row has expired could be processed twice. ` +
             'Raise inboxRetention or lower the retentions of the queues.'
-        : `inboxRetention is ${say(inboxRetention)}, but must be at least queueProps.retention + queueProps.deadLetterRetention + ` +
+        : `inboxRetention is ${say(inboxRetention)}, but must be at least queue.retention + queue.deadLetterRetention + ` +
             `the bus's archive = ${say(inboxMin)}: an event replayed after its inbox row has expired would run again, so ` +
             'it is rejected as too old, and a new consumer could not receive the whole archive. Raise ' +
             "inboxRetention (or omit it), or lower the Mailroom's archive.",

@@ -92,7 +92,7 @@ export function relayProblems(settings: RelaySettings): string[] {
     ...between('bornLease', bornLease, Duration.seconds(1), FUNCTION_TIMEOUT_MAX, ''),
     ...between('claimLease', claimLease, Duration.seconds(1), FUNCTION_TIMEOUT_MAX, ''),
     ...wholeDays('publishedRetention', settings.publishedRetention),
-    ...windowProblems(settings.batchingWindow, STREAM_WINDOW_MAX),
+    ...windowProblems('batchingWindow', settings.batchingWindow, STREAM_WINDOW_MAX),
     ...unless(
       bornLease.toMilliseconds() > bornMin.toMilliseconds(),
       `bornLease is ${say(bornLease)}, but must be more than ${say(bornMin)}: a record counts as fresh for ` +
@@ -133,13 +133,13 @@ export function atOnceProblems(timeout: Duration, max: Duration): string[] {
   return between('publishAtOnce.timeout', timeout, Duration.millis(100), max, why);
 }
 
-function windowProblems(window: Duration | undefined, max: Duration): string[] {
+function windowProblems(property: string, window: Duration | undefined, max: Duration): string[] {
   if (window === undefined) return [];
   return [
-    ...between('batchingWindow', window, Duration.seconds(0), max, ''),
+    ...between(property, window, Duration.seconds(0), max, ''),
     ...unless(
       window.toMilliseconds() % 1_000 === 0,
-      `batchingWindow is ${say(window)}, but must be whole seconds: Lambda has no finer windows. Round it.`,
+      `${property} is ${say(window)}, but must be whole seconds: Lambda has no finer windows. Round it.`,
     ),
   ];
 }
@@ -164,20 +164,20 @@ function sweepProblems(sweepEvery: Duration): string[] {
 export function consumerProblems(settings: ConsumerSettings): string[] {
   return [
     ...wholeNumber(
-      'batchSize',
+      'queue.batchSize',
       settings.batchSize,
       1,
       BATCH_SIZE_MAX,
       'This is the most that one SQS receive returns.',
     ),
     ...between(
-      'timeout',
+      'function.timeout',
       settings.timeout,
       CONSUMER_TIMEOUT_MIN,
       FUNCTION_TIMEOUT_MAX,
       "No handler is started in a function's last 2 seconds, and Lambda stops a function after 15 minutes.",
     ),
-    ...windowProblems(settings.batchingWindow, WINDOW_MAX),
+    ...windowProblems('queue.batchingWindow', settings.batchingWindow, WINDOW_MAX),
     ...receiveProblems(settings),
     ...visibilityProblems(settings),
     ...retentionProblems(settings),
@@ -192,7 +192,7 @@ function visibilityProblems({
 }: ConsumerSettings): string[] {
   return [
     ...between(
-      'queueProps.visibilityTimeout',
+      'queue.visibilityTimeout',
       visibilityTimeout,
       Duration.seconds(1),
       VISIBILITY_MAX,
@@ -200,16 +200,16 @@ function visibilityProblems({
     ),
     ...unless(
       visibilityTimeout.toMilliseconds() >= timeout.toMilliseconds(),
-      `queueProps.visibilityTimeout is ${say(visibilityTimeout)}, but must be at least the function's timeout, ` +
+      `queue.visibilityTimeout is ${say(visibilityTimeout)}, but must be at least the function's timeout, ` +
         `${say(timeout)}. Otherwise SQS redelivers messages that the function is still processing, and Lambda refuses the ` +
-        'mapping. Raise queueProps.visibilityTimeout (AWS advises 6 times the timeout) or lower timeout.',
+        'mapping. Raise queue.visibilityTimeout (AWS advises 6 times the timeout) or lower function.timeout.',
     ),
     ...unless(
       window.toMilliseconds() === 0 ||
         visibilityTimeout.toMilliseconds() >= timeout.plus(window).toMilliseconds(),
-      `batchingWindow is ${say(window)}, but with the function's timeout, ${say(timeout)}, it must fit into ` +
-        `queueProps.visibilityTimeout, ${say(visibilityTimeout)}: a message is hidden from the start of its window. Lower batchingWindow or ` +
-        'raise queueProps.visibilityTimeout.',
+      `queue.batchingWindow is ${say(window)}, but with the function's timeout, ${say(timeout)}, it must fit into ` +
+        `queue.visibilityTimeout, ${say(visibilityTimeout)}: a message is hidden from the start of its window. Lower queue.batchingWindow or ` +
+        'raise queue.visibilityTimeout.',
     ),
     ...unless(
       lease.toMilliseconds() >= LEASE_MIN.toMilliseconds(),
@@ -220,7 +220,7 @@ function visibilityProblems({
       lease.toMilliseconds() <= visibilityTimeout.toMilliseconds(),
       `lease is ${say(lease)}, but must be at most the visibility timeout, ${say(visibilityTimeout)}. Otherwise, after ` +
         'a crash, the message is redelivered while its lease is still valid, and each such receive is ' +
-        'wasted. Lower lease or raise queueProps.visibilityTimeout.',
+        'wasted. Lower lease or raise queue.visibilityTimeout.',
     ),
   ];
 }
@@ -244,7 +244,7 @@ export function concurrencyProblems(given?: number, reserved?: number): string[]
     );
   return unless(
     reserved === undefined || limit <= reserved,
-    `maxConcurrency is ${limit}, but the function reserves ${reserved} concurrent executions: Lambda would throttle messages, and each ` +
-      `throttle uses up a receive. Lower maxConcurrency (at least ${CONCURRENCY_MIN}) or raise reservedConcurrentExecutions.`,
+    `queue.maxConcurrency is ${limit}, but the function reserves ${reserved} concurrent executions: Lambda would throttle messages, and each ` +
+      `throttle uses up a receive. Lower queue.maxConcurrency (at least ${CONCURRENCY_MIN}) or raise the function's reservedConcurrentExecutions.`,
   );
 }

@@ -7,13 +7,13 @@ import type { BridgeDestination } from './bridge-destination.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** Validates the target of a bridge. */
-export function bridgeProblems({ forwardsTo, function: given, functionProps }: InboxConsumerProps): string[] {
+export function bridgeProblems({ forwardsTo, function: own }: InboxConsumerProps): string[] {
   if (forwardsTo?.cluster === undefined) return [];
   return [
     ...unless(forwardsTo.port !== undefined, 'forwardsTo has a cluster but no port. Set port, e.g. to 9098.'),
     ...unless(
-      given !== undefined || functionProps?.vpc !== undefined,
-      'forwardsTo has a cluster, but functionProps has no vpc, so the function cannot reach it. Set functionProps.vpc to its VPC.',
+      own?.existing !== undefined || own?.vpc !== undefined,
+      'forwardsTo has a cluster, but function has no vpc, so the function cannot reach it. Set function.vpc to its VPC.',
     ),
   ];
 }

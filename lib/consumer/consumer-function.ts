@@ -31,7 +31,8 @@ export function consumerFunction(
   settings: ConsumerSettings,
 ): ConsumerFunction {
   const { mailroom, name, service, publishes = [] } = props;
-  const made = props.function === undefined ? create(scope, props, settings) : adopt(scope, props.function);
+  const existing = props.function?.existing;
+  const made = existing === undefined ? create(scope, props, settings) : adopt(scope, existing);
   const { function: handler } = made;
   const use = { mailroom: mailroom.node.path, service, publishes, consumer: scope.node.path };
   const environment = environmentOf(queue, props, settings, addUse(handler, use));
@@ -52,10 +53,11 @@ export function consumerFunction(
 
 function create(
   scope: Construct,
-  { mailroom, entry = '', alias, ...props }: InboxConsumerProps,
+  { mailroom, entry = '', ...props }: InboxConsumerProps,
   { timeout }: ConsumerSettings,
 ): ConsumerFunction {
-  const { bundling, environment, memoryMb, ...functionProps } = props.functionProps ?? {};
+  const { alias, bundling, checkHandlers: check, environment, memoryMb, ...others } = props.function ?? {};
+  const { existing: _, timeout: __, ...functionProps } = others;
   const handler = new ServiceFunction(scope, 'Function', {
     entry,
     service: props.service,
@@ -69,7 +71,7 @@ function create(
     environment,
     functionProps,
   });
-  checkHandlers(scope, handler, { ...props, entry, environment });
+  checkHandlers(scope, handler, { events: props.events, entry, environment, checkHandlers: check });
   if (alias === undefined) return { function: handler };
   const { aliasName, ...options } = alias;
   return { function: handler, alias: handler.addAlias(aliasName, options) };
@@ -95,7 +97,7 @@ function addEventSource(
     new SqsEventSource(queue, {
       batchSize: settings.batchSize,
       maxBatchingWindow: settings.batchingWindow,
-      maxConcurrency: maxConcurrencyOf(props.maxConcurrency, reservedOf(handler)),
+      maxConcurrency: maxConcurrencyOf(props.queue?.maxConcurrency, reservedOf(handler)),
       reportBatchItemFailures: true,
     }),
   );
@@ -107,7 +109,7 @@ function addEventSource(
 
 function environmentOf(
   queue: Queue,
-  { mailroom, name, service, movedFrom, queue: existing, order }: InboxConsumerProps,
+  { mailroom, name, service, movedFrom, queue: given, order }: InboxConsumerProps,
   settings: ConsumerSettings,
   published: readonly EventRef[],
 ): Record<string, string> {
@@ -117,12 +119,12 @@ function environmentOf(
     queueUrl: queue.queueUrl,
     leaseMs: settings.lease.toMilliseconds(),
     visibilityTimeoutMs: settings.visibilityTimeout.toMilliseconds(),
-    maxAttempts: settings.retry.attempts,
+    maxAttempts: settings.retry.maxAttempts,
     retryFirstMs: settings.retry.first.toMilliseconds(),
     retryLongestMs: settings.retry.longest.toMilliseconds(),
     inboxRetentionDays: settings.inboxRetention.toDays(),
     inboxSince: inboxSince(movedFrom),
-    existingQueue: existing === undefined ? undefined : true,
+    existingQueue: given?.existing === undefined ? undefined : true,
     order,
     maxReceives: order?.mode === 'strict' ? maxReceiveCount(settings) : undefined,
   });

@@ -49,9 +49,9 @@ export function consumerQueues(
   settings: ConsumerSettings,
   queueName: string,
 ): ConsumerIntake {
-  if (props.queue !== undefined) return existingQueues(consumer, props.mailroom, props.queue);
+  const { existing, dataKeyReuse, deliveryDelay, fairBy } = props.queue ?? {};
+  if (existing !== undefined) return existingQueues(consumer, props.mailroom, existing);
   const { mailroom } = props;
-  const { dataKeyReuse, deliveryDelay } = props.queueProps ?? {};
   const common = {
     ...queueEncryption(mailroom.encryptionKey),
     dataKeyReuse,
@@ -88,7 +88,7 @@ export function consumerQueues(
     eventPattern: encodeRulePattern(subscribed(props).filter((event) => !isExternalEvent(event))),
   });
   const sending = { sid: 'TheRuleSends', bus: mailroom.bus.eventBusName, name: ruleName };
-  sendTo(rule, sending, queue, undeliveredQueue, props.fairBy);
+  sendTo(rule, sending, queue, undeliveredQueue, fairBy);
   const externalRule = ruleOfExternalEvents(consumer, props, queue, undeliveredQueue);
   for (const each of [queue, deadLetterQueue, undeliveredQueue]) denySending(each, mailroom.operators);
   const dead = [deadLetterQueue, undeliveredQueue];
@@ -156,7 +156,7 @@ function existingQueues(consumer: Construct, mailroom: IMailroom, queue: Queue):
  * reaches an existing queue.
  */
 export function subscribed({ events, queue }: Pick<InboxConsumerProps, 'events' | 'queue'>): EntryEvent[] {
-  return [...events, ...(queue === undefined ? [HEARTBEAT] : [])].map((event: Subscription) => ({
+  return [...events, ...(queue?.existing === undefined ? [HEARTBEAT] : [])].map((event: Subscription) => ({
     source: event.source,
     type: event.type,
     filter: event.filter,

@@ -29,7 +29,7 @@ export function writeDirectoryEntry(
       consumer.externalBus === undefined
         ? undefined
         : { name: externalRuleName(consumer, props), bus: consumer.externalBus },
-    fairBy: props.fairBy,
+    fairBy: props.queue?.fairBy,
     order: props.order && orderText(props.order),
     forwardsTo: props.forwardsTo && { kind: props.forwardsTo.kind, name: props.forwardsTo.name },
     queue: consumer.queue.queueUrl,
@@ -38,7 +38,7 @@ export function writeDirectoryEntry(
     function: consumer.function.functionName,
     alias: consumer.alias?.aliasName,
     domainKeys: props.domainKeys,
-    maxAttempts: settings.retry.attempts,
+    maxAttempts: settings.retry.maxAttempts,
     batchSize: settings.batchSize,
     slo: props.slo && {
       latencyMs: props.slo.latency.toMilliseconds(),

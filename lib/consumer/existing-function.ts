@@ -3,12 +3,10 @@ import { Role } from 'aws-cdk-lib/aws-iam';
 import { Alias, type CfnFunction, type IFunction, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import { concurrencyProblems } from '../checks/timings.ts';
-import { runtimeProblems } from '../functions/function-props.ts';
+import { functionPropsProblems, runtimeProblems } from '../functions/function-props.ts';
 import { useProblems } from '../mailroom/declared-events.ts';
+import { OWN_FUNCTION } from './consumer-groups.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
-
-/** Properties of a consumer that apply only to a function that it creates. */
-const OF_CREATED = ['alias', 'checkHandlers', 'functionProps', 'timeout'] as const;
 
 /** Why a function without a runtime has an old one in a test, although the same code synthesizes. */
 const CDK_RUNTIME =
@@ -16,14 +14,18 @@ const CDK_RUNTIME =
 
 /** Validates which function a consumer has: one made from `entry`, or an existing one. */
 export function functionProblems(scope: Construct, props: InboxConsumerProps): string[] {
-  const { entry, function: given, maxConcurrency } = props;
+  const { entry, function: own = {}, queue } = props;
+  const { existing: given } = own;
   const choice =
-    'Set entry to the path of the file that exports handler, or function to an existing function';
+    'Set entry to the path of the file that exports handler, or function.existing to an existing function';
   if (given !== undefined && entry !== undefined)
-    return [`entry and function are both set. ${choice}, not both.`];
+    return [`entry and function.existing are both set. ${choice}, not both.`];
   if (given !== undefined) return existingProblems(scope, props, given);
-  if (entry === undefined) return [`entry and function are both missing. ${choice}.`];
-  return concurrencyProblems(maxConcurrency, known(props.functionProps?.reservedConcurrentExecutions));
+  if (entry === undefined) return [`entry and function.existing are both missing. ${choice}.`];
+  return [
+    ...functionPropsProblems(own, 'function', OWN_FUNCTION),
+    ...concurrencyProblems(queue?.maxConcurrency, known(own.reservedConcurrentExecutions)),
+  ];
 }
 
 function existingProblems(
@@ -36,14 +38,16 @@ function existingProblems(
   const { path } = existing.node;
   const use = { mailroom: props.mailroom.node.path, service: props.service, consumer: scope.node.path };
   return [
-    ...OF_CREATED.filter((name) => props[name] !== undefined).map(
-      (name) =>
-        `${name} is set, but only a function that the consumer creates takes it. Set it on ${path} instead.`,
-    ),
+    ...Object.entries<unknown>({ ...props.function, existing: undefined })
+      .filter(([, value]) => value !== undefined)
+      .map(
+        ([name]) =>
+          `function.${name} is set, but only a function that the consumer creates takes it. Set it on ${path} instead.`,
+      ),
     ...stackProblems(scope, given, existing),
     ...timeoutProblems(existing),
     ...runtimeProblems(`The runtime of ${path}`, existing.runtime, CDK_RUNTIME),
-    ...concurrencyProblems(props.maxConcurrency, reservedOf(existing)),
+    ...concurrencyProblems(props.queue?.maxConcurrency, reservedOf(existing)),
     ...useProblems(existing, use),
   ];
 }
@@ -88,7 +92,7 @@ export function warnOfFixedVersion(scope: Construct, { aliasName, version }: Ali
 
 function unchangeable({ node }: IFunction): string {
   return (
-    `function is ${node.path}, which is imported or not a Function: its environment and its role cannot be changed from here. Pass a ` +
+    `function.existing is ${node.path}, which is imported or not a Function: its environment and its role cannot be changed from here. Pass a ` +
     'Function, or an Alias of one, that this stack creates; or set its environment, its role and its mapping by hand: see ' +
     'docs/without-cdk.md.'
   );
@@ -99,7 +103,7 @@ function stackProblems(scope: Construct, given: IFunction, { node, role, stack }
   const elsewhere = stack === own ? given : { node, stack };
   if (elsewhere.stack !== own)
     return [
-      `function is ${elsewhere.node.path}, which is in another stack (${elsewhere.stack.node.path}). The function needs the queue's URL, and the rule waits for ` +
+      `function.existing is ${elsewhere.node.path}, which is in another stack (${elsewhere.stack.node.path}). The function needs the queue's URL, and the rule waits for ` +
         'the function, so each stack would depend on the other. Create the consumer in the stack of the function.',
     ];
   if (role !== undefined && Role.isRole(role) && role.stack === own) return [];

@@ -13,8 +13,14 @@ const VISIBILITY_DEFAULT_S = 30;
 /** The default retention of SQS: 4 days (SQS API reference, CreateQueue). */
 const RETENTION_DEFAULT_S = 345_600;
 
-/** Properties of a consumer that apply only to queues that it creates. */
-const OF_CREATED = ['queueProps'] as const;
+/** Settings that apply only to queues that the consumer creates. */
+const OF_CREATED = [
+  'visibilityTimeout',
+  'retention',
+  'deadLetterRetention',
+  'deliveryDelay',
+  'dataKeyReuse',
+] as const;
 
 /** Settings that an existing queue and its dead-letter queue determine. */
 export interface ExistingQueueSettings {
@@ -65,12 +71,13 @@ export function existingQueueSettings(queue: Queue): ExistingQueueSettings {
  * @returns one sentence per problem
  */
 export function existingQueueProblems(props: InboxConsumerProps, settings: ConsumerSettings): string[] {
-  const { queue, externalBus } = props;
+  const { externalBus } = props;
+  const { existing: queue, ...given } = props.queue ?? {};
   if (queue === undefined) return [];
   const resource = resourceOf(queue);
   if (resource === undefined) {
     return [
-      'queue is an imported queue, whose settings and dead-letter queue are unknown at synth. Pass the Queue construct itself: create the ' +
+      'queue.existing is an imported queue, whose settings and dead-letter queue are unknown at synth. Pass the Queue construct itself: create the ' +
         'consumer in the app that defines the queue.',
     ];
   }
@@ -80,39 +87,39 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
   return [
     ...unless(
       taken === undefined,
-      `queue is the queue of ${taken}, and each message of a queue reaches only one of its consumers. Create one consumer per queue, and fill ` +
+      `queue.existing is the queue of ${taken}, and each message of a queue reaches only one of its consumers. Create one consumer per queue, and fill ` +
         'both from one SNS topic.',
     ),
     ...unless(
       !queue.fifo,
-      'queue is a FIFO queue, but an inbox retries each message separately, which breaks the order of a group. Use a standard queue.',
+      'queue.existing is a FIFO queue, but an inbox retries each message separately, which breaks the order of a group. Use a standard queue.',
     ),
     ...unless(
       externalBus === undefined,
-      'externalBus and queue are both given, but no rule fills an existing queue. Omit one.',
+      'externalBus and queue.existing are both given, but no rule fills an existing queue. Omit one.',
     ),
-    ...OF_CREATED.filter((property) => props[property] !== undefined).map(
+    ...OF_CREATED.filter((property) => given[property] !== undefined).map(
       (property) =>
-        `${property} and queue are both given, but only queues that the consumer creates take it. Omit ${property}, and set it on the queue.`,
+        `queue.${property} and queue.existing are both given, but only queues that the consumer creates take it. Omit ${property}, and set it on the queue.`,
     ),
     ...unless(
       isKnown(resource.visibilityTimeout) && isKnown(resource.messageRetentionPeriod),
-      'queue has a visibility timeout or retention that is unknown at synth, so it cannot be checked. Set it to a fixed Duration.',
+      'queue.existing has a visibility timeout or retention that is unknown at synth, so it cannot be checked. Set it to a fixed Duration.',
     ),
     ...unless(
       deadLetterQueue !== undefined && resourceOf(deadLetterQueue.queue) !== undefined,
-      'queue has no dead-letter queue that this app defines, so rejected messages would be lost. Set its deadLetterQueue to a Queue construct.',
+      'queue.existing has no dead-letter queue that this app defines, so rejected messages would be lost. Set its deadLetterQueue to a Queue construct.',
     ),
     ...unless(
       (deadLetterQueue?.queue as Queue | undefined)?.deadLetterQueue === undefined,
-      'The dead-letter queue of queue has a dead-letter queue itself. The sweep looks at dead letters every minute, and each look is a receive, ' +
+      'The dead-letter queue of queue.existing has a dead-letter queue itself. The sweep looks at dead letters every minute, and each look is a receive, ' +
         'so they would soon be moved on, where no command finds them. Remove the second one.',
     ),
     ...unless(
       deadLetterQueue === undefined || deadLetterQueue.maxReceiveCount >= receives,
-      `queue moves a message to its dead-letter queue after ${deadLetterQueue?.maxReceiveCount} receives, but retry.attempts and ` +
-        `outageTolerance (${say(settings.outageTolerance)}) take up to ${receives}. Set its maxReceiveCount to at least ${receives}, ` +
-        'or lower outageTolerance or retry.attempts.',
+      `queue.existing moves a message to its dead-letter queue after ${deadLetterQueue?.maxReceiveCount} receives, but retry.maxAttempts and ` +
+        `retry.outageTolerance (${say(settings.outageTolerance)}) take up to ${receives}. Set its maxReceiveCount to at least ${receives}, ` +
+        'or lower retry.outageTolerance or retry.maxAttempts.',
     ),
   ];
 }
@@ -120,14 +127,14 @@ export function existingQueueProblems(props: InboxConsumerProps, settings: Consu
 /** Names the settings of an existing queue in a problem that was found in them: they are not properties of the consumer. */
 export function ofExistingQueue(problem: string): string {
   return problem
-    .replace(/^queueProps\.retention is/, 'The retentionPeriod of queue is')
+    .replace(/^queue\.retention is/, 'The retentionPeriod of queue.existing is')
     .replace(
-      /^queueProps\.deadLetterRetention is/,
-      'The retentionPeriod of the dead-letter queue of queue is',
+      /^queue\.deadLetterRetention is/,
+      'The retentionPeriod of the dead-letter queue of queue.existing is',
     )
-    .replace(/^queueProps\.visibilityTimeout is/, 'The visibilityTimeout of queue is')
-    .replace(/Raise queueProps\.\w+/, 'Raise it')
-    .replaceAll('queueProps.visibilityTimeout', 'its visibilityTimeout');
+    .replace(/^queue\.visibilityTimeout is/, 'The visibilityTimeout of queue.existing is')
+    .replace(/Raise queue\.\w+/, 'Raise it')
+    .replaceAll('queue.visibilityTimeout', 'its visibilityTimeout');
 }
 
 function retentionOf(queue: IQueue | undefined): Duration {

@@ -75,6 +75,6 @@ export function warnOfOrder(
     warn(
       'shortWait',
       `a message has ${receives} receives, so it waits for at most ${say(wait)} for the event before it; then it is rejected (OUT_OF_ORDER). ` +
-        'Raise outageTolerance, or acknowledge this warning.',
+        'Raise retry.outageTolerance, or acknowledge this warning.',
     );
 }

@@ -37,21 +37,22 @@ const FAIR_BY = /^\$\.detail\.(?:aggregateId|aggregateType|correlationId|type|da
 /** The longest path (EventBridge API reference, SqsParameters). */
 const FAIR_BY_LENGTH_MAX = 100;
 
-function fairByProblems({ events, queue, fairBy }: InboxConsumerProps): string[] {
+function fairByProblems({ events, queue = {} }: InboxConsumerProps): string[] {
+  const { existing, fairBy } = queue;
   if (fairBy === undefined) return [];
   return [
     ...unless(
       FAIR_BY.test(fairBy) && fairBy.length <= FAIR_BY_LENGTH_MAX,
-      `fairBy is "${fairBy}", but must be the path of a text in the envelope, of at most ${FAIR_BY_LENGTH_MAX} characters: "$.detail." followed by ` +
+      `queue.fairBy is "${fairBy}", but must be the path of a text in the envelope, of at most ${FAIR_BY_LENGTH_MAX} characters: "$.detail." followed by ` +
         'aggregateId, aggregateType, correlationId, type, or a field of data. Use one like "$.detail.data.tenantId".',
     ),
     ...unless(
-      queue === undefined,
-      'fairBy and queue are both given, but the senders of an existing queue set the message groups. Omit fairBy.',
+      existing === undefined,
+      'queue.fairBy and queue.existing are both given, but the senders of an existing queue set the message groups. Omit fairBy.',
     ),
     ...unless(
-      queue !== undefined || !events.every(isExternalEvent),
-      'fairBy is given, but events contains external events only, which have no envelope. Omit fairBy.',
+      existing !== undefined || !events.every(isExternalEvent),
+      'queue.fairBy is given, but events contains external events only, which have no envelope. Omit fairBy.',
     ),
   ];
 }
@@ -89,7 +90,7 @@ function externalSubscriptionProblems(consumer: IConstruct, props: InboxConsumer
         'earlier name would run again. Keep the name of a consumer of external events, or let another consumer handle them.',
     ),
     ...busProblems(consumer, props),
-    ...(queue === undefined ? [] : ofQueueProblems(events, external)),
+    ...(queue?.existing === undefined ? [] : ofQueueProblems(events, external)),
   ];
 }
 
@@ -117,7 +118,7 @@ function ofQueueProblems(events: readonly EventRef[], external: readonly Externa
       .map(
         ({ source, type }) =>
           `events contains ${type} of "${source}", a Mailroom event, but no rule fills the existing queue. Define it with externalEvent, or ` +
-          'omit queue.',
+          'omit queue.existing.',
       ),
     ...unless(
       external.length <= 1,
@@ -136,7 +137,7 @@ function ofQueueProblems(events: readonly EventRef[], external: readonly Externa
 
 /** Warns of external events that are identified by EventBridge's id. */
 export function warnOfExternalIds(consumer: IConstruct, { events, queue }: InboxConsumerProps): void {
-  if (queue !== undefined) return; // refused
+  if (queue?.existing !== undefined) return; // refused
   for (const { source, type, external } of events.filter(isExternalEvent)) {
     if (external.id !== undefined) continue;
     Annotations.of(consumer).addWarningV2(

@@ -67,7 +67,7 @@ export class OrdersStack extends Stack {
       publishes: [OrderCancelled],
       entry: lambdaEntry(`${folder}/status.handler`),
       domainKeys: ['ORDER#*'],
-      functionProps: { environment: database },
+      function: { environment: database },
       ...stage.consumers,
       removalPolicy: stage.removalPolicy,
     });

@@ -29,7 +29,7 @@ export class PaymentsStack extends Stack {
       publishes: [PaymentCaptured, PaymentDeclined, PaymentRefunded, PaymentCancelled, PaymentRejected],
       entry: lambdaEntry('example/payments/handler'),
       domainKeys: ['PAYMENT#*'],
-      functionProps: { environment: { BANK_FUNCTION_NAME: bank.functionName } },
+      function: { environment: { BANK_FUNCTION_NAME: bank.functionName } },
       slo: { latency: Duration.seconds(30), critical: true },
       ...stage.consumers,
       removalPolicy: stage.removalPolicy,

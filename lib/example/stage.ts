@@ -30,10 +30,7 @@ export interface Stage {
   /** Sends heartbeats. A local demo shows the events of orders only. */
   readonly heartbeat: boolean;
   /** Settings of every consumer. Those absent have the library's defaults. */
-  readonly consumers?: Pick<
-    InboxConsumerProps,
-    'lease' | 'maxConcurrency' | 'outageTolerance' | 'queueProps' | 'retry'
-  >;
+  readonly consumers?: Pick<InboxConsumerProps, 'lease' | 'queue' | 'retry'>;
   /** Encrypts the data with a customer managed key, and records the functions with X-Ray. */
   readonly audited: boolean;
   /** Creates composite alarms. MiniStack has neither these nor metric math. */
@@ -78,13 +75,14 @@ export function readStage(name: string | undefined, env: EnvironmentVariables): 
         consumers: {
           // A duplicate waits for the rest of a lease; a demo's duplicates come back soon.
           lease: Duration.seconds(6),
-          // A killed worker's message is redelivered as soon as its function would have been stopped.
-          queueProps: { visibilityTimeout: Duration.seconds(30) },
-          // Each concurrent invocation is a separate process on a laptop.
-          maxConcurrency: 2,
+          queue: {
+            // A killed worker's message is redelivered as soon as its function would have been stopped.
+            visibilityTimeout: Duration.seconds(30),
+            // Each concurrent invocation is a separate process on a laptop.
+            maxConcurrency: 2,
+          },
           // Rejecting a message must not take half an hour on a laptop, nor the receives of a long outage.
-          retry: { attempts: 5, longest: Duration.seconds(8) },
-          outageTolerance: Duration.minutes(5),
+          retry: { maxAttempts: 5, longest: Duration.seconds(8), outageTolerance: Duration.minutes(5) },
         },
         audited: false,
         compositeAlarms: false,

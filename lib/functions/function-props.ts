@@ -42,7 +42,7 @@ export interface PassedFunctionProps
   readonly logGroup?: ILogGroup;
   /** The retention of the new log group; no custom resource sets it. @default one month */
   readonly logRetention?: RetentionDays;
-  /** At least the consumer's `maxConcurrency`: each message that Lambda throttles uses up a receive. @default none */
+  /** At least the consumer's `queue.maxConcurrency`: each message that Lambda throttles uses up a receive. @default none */
   readonly reservedConcurrentExecutions?: number;
   /** Node.js 20 or later; esbuild's target follows it. @default Node.js 24 */
   readonly runtime?: Runtime;
@@ -103,7 +103,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   environment: 'Use environment, beside functionProps of a ServiceFunction.',
   functionName: 'A fixed name blocks the replacement of a function.',
   loggingFormat: 'Mailroom logs JSON, which its log searches and applicationLogLevelV2 need.',
-  memorySize: 'Use memoryMb: in functionProps of a consumer, beside functionProps of a ServiceFunction.',
+  memorySize: 'Use memoryMb: in function of a consumer, beside functionProps of a ServiceFunction.',
   role: 'Mailroom creates the role, which its queues recognize by a tag; grant it more with function.addToRolePolicy.',
   snapStart: 'SnapStart is not available for Node.js.',
   timeout: 'Use the property timeout beside functionProps.',
@@ -112,30 +112,38 @@ const INSTEAD: Readonly<Record<string, string>> = {
 /** The oldest major version of Node.js that Mailroom's runtime library supports. */
 export const NODE_MIN = 20;
 
-/** Validates the properties that a function passes on. */
-export function functionPropsProblems(props: PassedFunctionProps = {}): string[] {
+/**
+ * Validates the properties that a function passes on.
+ *
+ * @param group - the property that contains them
+ * @param others - the names of that property's other settings
+ */
+export function functionPropsProblems(
+  props: PassedFunctionProps = {},
+  group = 'functionProps',
+  others: Readonly<Record<string, true>> = {},
+): string[] {
   const { logGroup, logRetention, runtime } = props;
-  const both =
-    'functionProps contains logGroup and logRetention, but an existing log group has its own retention. Remove logRetention.';
+  const both = `${group} contains logGroup and logRetention, but an existing log group has its own retention. Remove logRetention.`;
   return [
-    ...unknownProblems(props, ALL),
+    ...unknownProblems(group, props, { ...others, ...ALL }),
     ...(logGroup !== undefined && logRetention !== undefined ? [both] : []),
-    ...(runtime === undefined ? [] : runtimeProblems('functionProps.runtime', runtime, ', or omit it')),
+    ...(runtime === undefined ? [] : runtimeProblems(`${group}.runtime`, runtime, ', or omit it')),
   ];
 }
 
 /** Validates the properties that a Mailroom's own functions pass on. */
 export function mailroomFunctionPropsProblems(props: MailroomFunctionProps = {}): string[] {
-  return unknownProblems(props, OF_MAILROOM);
+  return unknownProblems('functionProps', props, OF_MAILROOM);
 }
 
-function unknownProblems(props: object, known: Readonly<Record<string, true>>): string[] {
+function unknownProblems(group: string, props: object, known: Readonly<Record<string, true>>): string[] {
   const names = Object.keys(known).join(', ');
   return Object.entries(props)
     .filter(([name, value]) => value !== undefined && known[name] === undefined)
     .map(
       ([name]) =>
-        `functionProps contains ${name}, which cannot be passed on. ${INSTEAD[name] ?? `It may contain: ${names}.`}`,
+        `${group} contains ${name}, which cannot be passed on. ${INSTEAD[name] ?? `It may contain: ${names}.`}`,
     );
 }
 

@@ -150,7 +150,7 @@ function named({ source, type }: EventRef): string {
 
 const WRAPPED =
   'If a function wraps the handler, copy the property to the wrapper: Object.assign(wrapper, { handles: handler.handles }). Otherwise set ' +
-  'checkHandlers: false.';
+  'function.checkHandlers: false.';
 
 function unknownText(bundle: string, answer: UnknownHandlers): string {
   const { unknown, failure } = answer;

@@ -17,7 +17,7 @@ const CONNECTION = /^(?:ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH
 export const TOO_LONG = 'TimeoutError';
 
 /**
- * Returns what to do about a bundle that could not be imported, by the name and the code of the error. `checkHandlers: false` is a
+ * Returns what to do about a bundle that could not be imported, by the name and the code of the error. `function.checkHandlers: false` is a
  * remedy only for what the function may have and this machine lacks.
  *
  * @param bundle - the bundled file
@@ -25,7 +25,7 @@ export const TOO_LONG = 'TimeoutError';
 export function importRemedy(bundle: string, { name, code = '', path = '' }: ImportFailure): string {
   if (/^(?:ERR_)?MODULE_NOT_FOUND$/.test(code)) {
     return (
-      'Install the package, or remove it from bundling.externalModules; if a layer has it, set checkHandlers: false. ' +
+      'Install the package, or remove it from bundling.externalModules; if a layer has it, set function.checkHandlers: false. ' +
       'If it is a credential provider of AWS, the entry calls AWS while it is imported: make that call in the handler.'
     );
   }
@@ -42,6 +42,6 @@ export function importRemedy(bundle: string, { name, code = '', path = '' }: Imp
     );
   }
   if (CONNECTION.test(code) || name === TOO_LONG)
-    return 'Connect to databases and other services in the handler, or set checkHandlers: false.';
-  return 'The function would fail in the same way, unless it has what is missing here, such as a layer: then set checkHandlers: false.';
+    return 'Connect to databases and other services in the handler, or set function.checkHandlers: false.';
+  return 'The function would fail in the same way, unless it has what is missing here, such as a layer: then set function.checkHandlers: false.';
 }

@@ -107,7 +107,7 @@ export function useProblems(
   return [
     ...unless(
       taken === undefined,
-      `function is ${path}, which ${taken?.consumer} already uses: the environment of a function holds the settings of one consumer. ` +
+      `function.existing is ${path}, which ${taken?.consumer} already uses: the environment of a function holds the settings of one consumer. ` +
         `Subscribe ${taken?.consumer} to the events of both, or use two functions with the same code.`,
     ),
     ...unless(

@@ -116,7 +116,7 @@ export class OutboxHeartbeat extends Construct {
 export function heartbeatWindowProblems(window = Duration.seconds(0), every?: Duration): string[] {
   return unless(
     every === undefined || window.toMilliseconds() < every.toMilliseconds(),
-    `batchingWindow is ${say(window)}, but must be shorter than the interval between heartbeats, ${every && say(every)}. Otherwise ` +
-      "each heartbeat would be late. Lower batchingWindow or raise the Mailroom's heartbeat.every.",
+    `queue.batchingWindow is ${say(window)}, but must be shorter than the interval between heartbeats, ${every && say(every)}. Otherwise ` +
+      "each heartbeat would be late. Lower queue.batchingWindow or raise the Mailroom's heartbeat.every.",
   );
 }

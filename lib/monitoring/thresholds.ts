@@ -35,7 +35,7 @@ export interface AlarmThresholds {
   readonly attemptsOverThree?: number;
   /**
    * The number of attempts that may fail while none succeeds, in each of two consecutive periods of `sustainedFor`. With little
-   * traffic, one message that cannot be processed exceeds 0; it fails at most `retry.attempts` times.
+   * traffic, one message that cannot be processed exceeds 0; it fails at most `retry.maxAttempts` times.
    *
    * @default 0
    */

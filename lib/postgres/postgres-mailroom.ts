@@ -209,7 +209,7 @@ export class PostgresMailroom extends Construct {
    *
    * @example
    * ```ts
-   * const payments = new InboxConsumer(this, 'Payments', { mailroom, name: 'payments', service: 'payments', events, entry, functionProps: { vpc } });
+   * const payments = new InboxConsumer(this, 'Payments', { mailroom, name: 'payments', service: 'payments', events, entry, function: { vpc } });
    * events.grantConsumer(payments.function, { service: 'payments' });
    * ```
    */

@@ -15,7 +15,7 @@ const relay = {
 };
 
 const consumer = {
-  retry: { attempts: 10, first: Duration.seconds(2), longest: Duration.minutes(15) },
+  retry: { maxAttempts: 10, first: Duration.seconds(2), longest: Duration.minutes(15) },
   outageTolerance: Duration.minutes(5),
   batchSize: BATCH_SIZE_MAX,
   queueRetention: QUEUE_RETENTION_MAX,

@@ -123,7 +123,7 @@ describe('a bridge may send to its target, and knows its address:', () => {
           policy: [new PolicyStatement({ actions: ['kafka-cluster:WriteData'], resources: ['*'] })],
         });
       },
-      (stack) => ({ functionProps: { vpc: stack.node.findChild('Vpc') as Vpc } }),
+      (stack) => ({ function: { vpc: stack.node.findChild('Vpc') as Vpc } }),
     );
     expect(variables).toMatchObject({
       MAILROOM_BRIDGE_TO: 'b1:9098,b2:9098',
@@ -144,9 +144,7 @@ test('a bridge to a cluster without a VPC or a port is refused', () => {
     };
     return bridgeTo.broker({ kind: 'RabbitMQ', name: 'exchange orders', addresses: 'amqps://b1', cluster });
   };
-  expect(() => bridge(targetOf)).toThrow(
-    /forwardsTo has a cluster but no port\.[\s\S]*functionProps has no vpc/,
-  );
+  expect(() => bridge(targetOf)).toThrow(/forwardsTo has a cluster but no port\.[\s\S]*function has no vpc/);
 });
 
 test('a FIFO target without a strict order is warned of', () => {

@@ -41,7 +41,7 @@ describe('a deploy that changes a consumer’s name', () => {
   test('a deployment that changes anything but the name is accepted', () => {
     const after = deployed(payments, {
       events: [{ source: 'orders', type: 'OrderPaid' }],
-      retry: { attempts: 7 },
+      retry: { maxAttempts: 7 },
     });
     expect(taken(deployed(payments), after)).toEqual([]);
   });

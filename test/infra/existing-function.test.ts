@@ -7,7 +7,13 @@ import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, test } from 'vitest';
 import { readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
-import { DeliveryAlarms, InboxConsumer, type InboxConsumerProps, Mailroom } from '../../lib/index.ts';
+import {
+  type ConsumerFunctionProps,
+  DeliveryAlarms,
+  InboxConsumer,
+  type InboxConsumerProps,
+  Mailroom,
+} from '../../lib/index.ts';
 import { type Resource, resources, testApp } from './synth.ts';
 
 const ORDER_PLACED = { source: 'shop', type: 'OrderPlaced' };
@@ -71,7 +77,7 @@ const directoryText = (template: Template) =>
 describe('an existing function that consumes', () => {
   const { stack, mailroom } = mailroomStack();
   const existing = nodejsFunction(stack);
-  consumer(stack, mailroom, { function: existing, publishes: [CAPTURED], domainKeys: ['PAYMENT#*'] });
+  consumer(stack, mailroom, { function: { existing }, publishes: [CAPTURED], domainKeys: ['PAYMENT#*'] });
   const template = Template.fromStack(stack);
 
   test('keeps its settings, and gets an environment that the runtime reads', () => {
@@ -133,7 +139,7 @@ describe('an alias of an existing function', () => {
   const { stack, mailroom } = mailroomStack();
   const existing = nodejsFunction(stack);
   const alias = new Alias(stack, 'Live', { aliasName: 'live', version: existing.currentVersion });
-  const made = consumer(stack, mailroom, { function: alias });
+  const made = consumer(stack, mailroom, { function: { existing: alias } });
   const topic = new Topic(stack, 'Topic');
   new DeliveryAlarms(stack, 'Alarms', { mailroom, alarms: { page: topic, ticket: topic } });
   const template = Template.fromStack(stack);
@@ -150,7 +156,7 @@ describe('an alias of an existing function', () => {
       const { stack, mailroom } = mailroomStack();
       const other = nodejsFunction(stack);
       const live = new Alias(stack, 'Live', { aliasName: 'live', version: other.currentVersion });
-      consumer(stack, mailroom, { function: live, ...props });
+      consumer(stack, mailroom, { function: { existing: live }, ...props });
       return Object.keys(resources(Template.fromStack(stack), 'AWS::Lambda::Version'));
     };
     expect(versionWith({})).toEqual(versionWith({}));
@@ -179,7 +185,9 @@ describe('an alias of an existing function', () => {
   test('causes a warning if its version is not published again', () => {
     const { stack, mailroom } = mailroomStack();
     const version = new Version(stack, 'Version', { lambda: nodejsFunction(stack) });
-    consumer(stack, mailroom, { function: new Alias(stack, 'Live', { aliasName: 'live', version }) });
+    consumer(stack, mailroom, {
+      function: { existing: new Alias(stack, 'Live', { aliasName: 'live', version }) },
+    });
     Annotations.fromStack(stack).hasWarning(
       '/Test/Consumer',
       Match.stringLikeRegexp("alias live points to Test/Version, .* function's currentVersion"),
@@ -193,7 +201,7 @@ describe('a function that publishes and consumes', () => {
     const both = nodejsFunction(stack);
     const produce = () => mailroom.addProducer(both, { service: 'payments', publishes: [DECLINED] });
     if (!consumeFirst) produce();
-    consumer(stack, mailroom, { function: both, publishes: [CAPTURED] });
+    consumer(stack, mailroom, { function: { existing: both }, publishes: [CAPTURED] });
     if (consumeFirst) produce();
     return JSON.parse(worker(Template.fromStack(stack)).Environment.Variables.MAILROOM_PUBLISHES).sort();
   };
@@ -209,11 +217,11 @@ describe('a function that publishes and consumes', () => {
     const { stack, mailroom } = mailroomStack();
     const both = nodejsFunction(stack);
     mailroom.addProducer(both, { service: 'payments', publishes: [CAPTURED] });
-    expect(() => consumer(stack, mailroom, { function: both, service: 'orders' })).toThrow(
+    expect(() => consumer(stack, mailroom, { function: { existing: both }, service: 'orders' })).toThrow(
       'service is "orders", but the function Test/Worker already publishes as "payments"',
     );
     const other = new Mailroom(stack, 'Other', { sources: ['shop'] });
-    expect(() => consumer(stack, other, { function: both }, 'Second')).toThrow(
+    expect(() => consumer(stack, other, { function: { existing: both } }, 'Second')).toThrow(
       'The function Test/Worker already belongs to the Mailroom Test/Mailroom',
     );
     expect(() => other.addProducer(both, { service: 'payments', publishes: [CAPTURED] })).toThrow(
@@ -223,29 +231,31 @@ describe('a function that publishes and consumes', () => {
 });
 
 describe('an existing function is refused', () => {
-  type Given = InboxConsumerProps['function'];
+  type Given = ConsumerFunctionProps['existing'];
   const refusal = (given: (stack: Stack) => Given, props: Partial<InboxConsumerProps> = {}) => {
     const { stack, mailroom } = mailroomStack();
     const existing = given(stack);
-    return () => consumer(stack, mailroom, { function: existing, ...props });
+    return () => consumer(stack, mailroom, { ...props, function: { ...props.function, existing } });
   };
 
   test('a consumer is refused with both a function and an entry, and with neither', () => {
     const entry = lambdaEntry('example/inventory/handler');
     expect(refusal(nodejsFunction, { entry })).toThrow(
-      'entry and function are both set. Set entry to the path',
+      'entry and function.existing are both set. Set entry to the path',
     );
-    expect(refusal(() => undefined)).toThrow('entry and function are both missing. Set entry to the path');
+    expect(refusal(() => undefined)).toThrow(
+      'entry and function.existing are both missing. Set entry to the path',
+    );
   });
 
   test.each([
-    ['timeout', { timeout: Duration.seconds(10) }],
-    ['checkHandlers', { checkHandlers: false }],
-    ['functionProps', { functionProps: {} }],
-    ['alias', { alias: { aliasName: 'live' } }],
+    ['timeout', { function: { timeout: Duration.seconds(10) } }],
+    ['checkHandlers', { function: { checkHandlers: false } }],
+    ['vpc', { function: { vpc: {} as never } }],
+    ['alias', { function: { alias: { aliasName: 'live' } } }],
   ])('a consumer is refused with an existing function and %s', (name, props) => {
     expect(refusal(nodejsFunction, props)).toThrow(
-      `${name} is set, but only a function that the consumer creates takes it. Set it on Test/Worker instead.`,
+      `function.${name} is set, but only a function that the consumer creates takes it. Set it on Test/Worker instead.`,
     );
   });
 
@@ -253,7 +263,7 @@ describe('an existing function is refused', () => {
     const arn = 'arn:aws:lambda:eu-west-1:111122223333:function:worker';
     const imported = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, 'Imported', arn) as never;
     expect(refusal(imported)).toThrow(
-      /function is Test\/Imported, which is imported or not a Function.*without-cdk/,
+      /function\.existing is Test\/Imported, which is imported or not a Function.*without-cdk/,
     );
     const aliased = (stack: Stack) => {
       const version = Version.fromVersionArn(stack, 'V', `${arn}:1`);
@@ -269,8 +279,8 @@ describe('an existing function is refused', () => {
   });
 
   test('a function is refused if its timeout is longer than the visibility timeout', () => {
-    expect(refusal(nodejsFunction, { queueProps: { visibilityTimeout: Duration.seconds(30) } })).toThrow(
-      "queueProps.visibilityTimeout is 30 seconds, but must be at least the function's timeout, 1 minute",
+    expect(refusal(nodejsFunction, { queue: { visibilityTimeout: Duration.seconds(30) } })).toThrow(
+      "queue.visibilityTimeout is 30 seconds, but must be at least the function's timeout, 1 minute",
     );
   });
 
@@ -286,20 +296,22 @@ describe('an existing function is refused', () => {
 
   test('a function is refused with more concurrency than it reserves', () => {
     const reserved = (stack: Stack) => nodejsFunction(stack, 'Worker', { reservedConcurrentExecutions: 10 });
-    expect(refusal(reserved, { maxConcurrency: 50 })).toThrow(
-      'maxConcurrency is 50, but the function reserves 10 concurrent executions',
+    expect(refusal(reserved, { queue: { maxConcurrency: 50 } })).toThrow(
+      'queue.maxConcurrency is 50, but the function reserves 10 concurrent executions',
     );
     const { stack, mailroom } = mailroomStack();
-    consumer(stack, mailroom, { function: reserved(stack) });
+    consumer(stack, mailroom, { function: { existing: reserved(stack) } });
     expect(mapping(Template.fromStack(stack)).ScalingConfig).toEqual({ MaximumConcurrency: 10 });
   });
 
   test('a function is refused if another consumer uses it, also through another alias', () => {
     const { stack, mailroom } = mailroomStack();
     const shared = nodejsFunction(stack);
-    consumer(stack, mailroom, { function: shared }, 'First');
-    expect(() => consumer(stack, mailroom, { function: shared.addAlias('live') }, 'Second')).toThrow(
-      'The consumer Test/Second has invalid settings: function is Test/Worker, which Test/First already uses',
+    consumer(stack, mailroom, { function: { existing: shared } }, 'First');
+    expect(() =>
+      consumer(stack, mailroom, { function: { existing: shared.addAlias('live') } }, 'Second'),
+    ).toThrow(
+      'The consumer Test/Second has invalid settings: function.existing is Test/Worker, which Test/First already uses',
     );
   });
 
@@ -308,14 +320,14 @@ describe('an existing function is refused', () => {
     const elsewhere = nodejsFunction(new Stack(app, 'Elsewhere'));
     const stack = new Stack(app, 'Test');
     const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop'] });
-    expect(() => consumer(stack, mailroom, { function: elsewhere })).toThrow(
-      'function is Elsewhere/Worker, which is in another stack (Elsewhere)',
+    expect(() => consumer(stack, mailroom, { function: { existing: elsewhere } })).toThrow(
+      'function.existing is Elsewhere/Worker, which is in another stack (Elsewhere)',
     );
     const own = nodejsFunction(stack, 'Own');
     const version = own.currentVersion;
     const away = new Alias(new Stack(app, 'Away'), 'Live', { aliasName: 'live', version });
-    expect(() => consumer(stack, mailroom, { function: away }, 'Second')).toThrow(
-      'function is Away/Live, which is in another stack (Away)',
+    expect(() => consumer(stack, mailroom, { function: { existing: away } }, 'Second')).toThrow(
+      'function.existing is Away/Live, which is in another stack (Away)',
     );
     const imported = (stack: Stack) =>
       nodejsFunction(stack, 'Worker', { role: Role.fromRoleName(stack, 'Role', 'worker') });
@@ -326,7 +338,7 @@ describe('an existing function is refused', () => {
 test('a role of the app that several functions share is accepted', () => {
   const { stack, mailroom } = mailroomStack();
   const role = new Role(stack, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
-  consumer(stack, mailroom, { function: nodejsFunction(stack, 'Worker', { role }) });
+  consumer(stack, mailroom, { function: { existing: nodejsFunction(stack, 'Worker', { role }) } });
   const { Tags } = only(Template.fromStack(stack), 'AWS::IAM::Role', /^Role/).Properties;
   expect(Tags).toContainEqual({ Key: 'mailroom', Value: 'Test/Mailroom' });
 });

@@ -263,7 +263,7 @@ describe('an existing queue', () => {
     (change: Parameters<typeof existing>[1] = {}) =>
     (stack: Stack) => ({
       events: [Charged],
-      queue: existing(stack, change),
+      queue: { existing: existing(stack, change) },
     });
 
   test('the function reads an existing queue, and no rule, queue or sender policy is created', () => {
@@ -340,7 +340,10 @@ describe('an existing queue', () => {
       ...given()(stack),
       externalBus: EventBus.fromEventBusName(stack, 'B', 'b'),
     }),
-    'its own retention': (stack) => ({ ...given()(stack), queueProps: { retention: Duration.days(14) } }),
+    'its own retention': (stack) => {
+      const { queue, events } = given()(stack);
+      return { events, queue: { ...queue, retention: Duration.days(14) } };
+    },
     'too few receives': given({ maxReceiveCount: 5 }),
     'no dead-letter queue': given({ deadLetterQueue: undefined as never }),
     'a short visibility timeout': given({ visibilityTimeout: Duration.seconds(5) }),
@@ -353,7 +356,7 @@ describe('an existing queue', () => {
     },
     'a consumer for which it was made': (stack, mailroom) => {
       const other = new InboxConsumer(stack, 'Other', { ...consumerProps, mailroom, name: 'other' });
-      return { events: [Charged], queue: other.queue };
+      return { events: [Charged], queue: { existing: other.queue } };
     },
     'a dead-letter queue that has one, too': (stack) => {
       const deadLetterQueue = { queue: new Queue(stack, 'Last'), maxReceiveCount: 3 };
@@ -361,13 +364,13 @@ describe('an existing queue', () => {
     },
     'a dead-letter queue that another queue has, too': (stack) => {
       const props = given()(stack);
-      const deadLetterQueue = props.queue.deadLetterQueue;
+      const deadLetterQueue = props.queue.existing.deadLetterQueue;
       new Queue(stack, 'Invoices', deadLetterQueue === undefined ? {} : { deadLetterQueue });
       return props;
     },
     'an import': (stack) => ({
       events: [Charged],
-      queue: Queue.fromQueueArn(stack, 'Q', 'arn:aws:sqs:eu-west-1:123456789012:q') as Queue,
+      queue: { existing: Queue.fromQueueArn(stack, 'Q', 'arn:aws:sqs:eu-west-1:123456789012:q') as Queue },
     }),
   };
 
@@ -379,10 +382,10 @@ describe('an existing queue', () => {
   test("refusals name remedies on the queue, and an import's do not guess its settings", () => {
     const short = refused(given({ retentionPeriod: Duration.hours(1) }));
     expect(short).toContain('Raise it, or lower');
-    expect(short).not.toContain('queueProps');
+    expect(short).not.toContain('queue.retention');
     const imported = refused((stack) => ({
       events: [Charged],
-      queue: Queue.fromQueueArn(stack, 'Q', 'arn:aws:sqs:eu-west-1:123456789012:q') as Queue,
+      queue: { existing: Queue.fromQueueArn(stack, 'Q', 'arn:aws:sqs:eu-west-1:123456789012:q') as Queue },
     }));
     expect(imported).not.toContain('retentionPeriod');
   });

@@ -48,7 +48,7 @@ test.each([
   '$.detail.aggregateId',
   '$.detail.type',
 ])('fairBy %s is the message group of the Mailroom events, and in the directory entry', (fairBy) => {
-  const template = templateWith(() => ({ fairBy, events: [placed, charged] }));
+  const template = templateWith(() => ({ queue: { fairBy }, events: [placed, charged] }));
   expect(groupsOf(template)).toEqual({ Rule: { MessageGroupId: fairBy }, ExternalRule: undefined });
   expect(JSON.stringify(resources(template, 'AWS::SSM::Parameter'))).toContain(
     `\\"fairBy\\":\\"${fairBy}\\"`,
@@ -74,8 +74,8 @@ describe('fairBy is refused', () => {
     `$.detail.data.${'a'.repeat(87)}`,
     '',
   ])('as %j, which is not the path of a text in the envelope', (fairBy) => {
-    expect(() => templateWith(() => ({ fairBy }))).toThrow(
-      `fairBy is "${fairBy}", but must be the path of a text in the envelope, of at most 100 characters`,
+    expect(() => templateWith(() => ({ queue: { fairBy } }))).toThrow(
+      `queue.fairBy is "${fairBy}", but must be the path of a text in the envelope, of at most 100 characters`,
     );
   });
 
@@ -84,13 +84,16 @@ describe('fairBy is refused', () => {
     expect(() =>
       templateWith((stack) => {
         const deadLetterQueue = { queue: new Queue(stack, 'Dead'), maxReceiveCount: 1_000 };
-        return { fairBy, events: [charged], queue: new Queue(stack, 'Existing', { deadLetterQueue }) };
+        return {
+          queue: { fairBy, existing: new Queue(stack, 'Existing', { deadLetterQueue }) },
+          events: [charged],
+        };
       }),
     ).toThrow(
-      'fairBy and queue are both given, but the senders of an existing queue set the message groups.',
+      'queue.fairBy and queue.existing are both given, but the senders of an existing queue set the message groups.',
     );
-    expect(() => templateWith(() => ({ fairBy, events: [charged] }))).toThrow(
-      'fairBy is given, but events contains external events only, which have no envelope. Omit fairBy.',
+    expect(() => templateWith(() => ({ queue: { fairBy }, events: [charged] }))).toThrow(
+      'queue.fairBy is given, but events contains external events only, which have no envelope. Omit fairBy.',
     );
   });
 });

@@ -46,7 +46,7 @@ function consumerStack(props: (stack: Stack) => Partial<InboxConsumerProps>) {
 }
 
 const consumerWith = (functionProps: (stack: Stack) => PassedFunctionProps) =>
-  consumerStack((stack) => ({ functionProps: functionProps(stack) }));
+  consumerStack((stack) => ({ function: functionProps(stack) }));
 
 function properties(template: Template, type: string, id: RegExp) {
   const found = Object.entries(resources(template, type)).filter(([logicalId]) => id.test(logicalId));
@@ -57,7 +57,7 @@ function properties(template: Template, type: string, id: RegExp) {
 
 const functionOf = (template: Template) => properties(template, 'AWS::Lambda::Function', /^ConsumerFunction/);
 
-describe('functionProps of a consumer', () => {
+describe('function of a consumer', () => {
   test('put its function into a VPC, and let Lambda attach it', () => {
     const { template } = consumerWith((stack) => {
       const vpc = new Vpc(stack, 'Vpc');
@@ -128,7 +128,7 @@ describe('functionProps of a consumer', () => {
     );
   });
 
-  test('functionProps that cannot be passed on are refused', async () => {
+  test('settings of function that cannot be passed on are refused', async () => {
     const cases: Readonly<Record<string, object>> = {
       'its role': { role: {} },
       'its memory': { memorySize: 128 },
@@ -144,7 +144,7 @@ describe('functionProps of a consumer', () => {
 
 test('an alias of a function that the consumer makes has its provisioned concurrency, and processes the queue', () => {
   const { made, template } = consumerStack(() => ({
-    alias: { aliasName: 'live', provisionedConcurrentExecutions: 2 },
+    function: { alias: { aliasName: 'live', provisionedConcurrentExecutions: 2 } },
   }));
   expect(properties(template, 'AWS::Lambda::Alias', /^Consumer/)).toMatchObject({
     Name: 'live',

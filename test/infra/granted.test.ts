@@ -56,8 +56,8 @@ function consumeExisting(
     visibilityTimeout: Duration.minutes(3),
     deadLetterQueue: { queue: dead, maxReceiveCount: 105 },
   });
-  const props = { mailroom, name: 'hooks', service: 'payments', events: [Hook], queue };
-  new InboxConsumer(stack, 'Hooks', { ...props, function: newFunction(stack, 'Function') });
+  const props = { mailroom, name: 'hooks', service: 'payments', events: [Hook], queue: { existing: queue } };
+  new InboxConsumer(stack, 'Hooks', { ...props, function: { existing: newFunction(stack, 'Function') } });
 }
 
 describe('a permission that this app cannot give is in a warning: ', () => {
@@ -102,7 +102,7 @@ describe('a permission that this app cannot give is in a warning: ', () => {
     };
     new InboxConsumer(stack, 'Bridge', {
       ...consumer,
-      function: newFunction(stack, 'Function'),
+      function: { existing: newFunction(stack, 'Function') },
       forwardsTo: bridgeTo.queue(queue),
     });
     expect(missing(stack)).toEqual([

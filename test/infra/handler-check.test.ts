@@ -31,14 +31,16 @@ function warningsOf(
 }
 
 const wrapped = (environment: Readonly<Record<string, string>>, more: Partial<InboxConsumerProps> = {}) =>
-  warningsOf({ entry: 'wrapped.ts', ...more, functionProps: { environment, ...more.functionProps } });
+  warningsOf({ entry: 'wrapped.ts', ...more, function: { environment, ...more.function } });
 
 test('a consumer whose handlers need the table and an address known at deployment is compared with its events', () => {
   const functionProps = {
     environment: { BANK_URL: Lazy.string({ produce: () => 'https://bank.example' }) },
   };
-  expect(warningsOf({ entry: 'consumer.ts', functionProps })).toEqual([]);
-  expect(() => warningsOf({ entry: 'consumer.ts', functionProps, events: [placed, shipped] })).toThrow(
+  expect(warningsOf({ entry: 'consumer.ts', function: functionProps })).toEqual([]);
+  expect(() =>
+    warningsOf({ entry: 'consumer.ts', function: functionProps, events: [placed, shipped] }),
+  ).toThrow(
     'The consumer Bundled/Consumer has invalid settings: events contains OrderShipped of "orders", but the handlers of its entry do not include ' +
       'one for it: its messages would be rejected (UNKNOWN_EVENT_TYPE). Add a handler, or remove the event from events.',
   );
@@ -73,23 +75,23 @@ test.each([
 
 test('an entry in CommonJS that exports no handler fails, because Lambda could not call it', () => {
   const functionProps = { bundling: { format: OutputFormat.CJS } };
-  expect(() => warningsOf({ entry: 'renamed.ts', functionProps })).toThrow(
+  expect(() => warningsOf({ entry: 'renamed.ts', function: functionProps })).toThrow(
     'entry is "test/infra/handler-check/renamed.ts", which does not export handler, which Lambda calls (exported: main). Export it by that name',
   );
 });
 
 test('a bundle in CommonJS is compared, too', () => {
   const functionProps = { bundling: { format: OutputFormat.CJS } };
-  expect(wrapped({ HANDLES: JSON.stringify([placed]) }, { functionProps })).toEqual([]);
-  expect(() => wrapped({ HANDLES: '[]' }, { functionProps })).toThrow(
+  expect(wrapped({ HANDLES: JSON.stringify([placed]) }, { function: functionProps })).toEqual([]);
+  expect(() => wrapped({ HANDLES: '[]' }, { function: functionProps })).toThrow(
     'events contains OrderPlaced of "orders"',
   );
 });
 
 test('the check imports nothing if it is off or if bundling is off', () => {
-  expect(wrapped({ FAILS: 'never imported' }, { checkHandlers: false })).toEqual([]);
+  expect(wrapped({ FAILS: 'never imported' }, { function: { checkHandlers: false } })).toEqual([]);
   expect(
-    warningsOf({ entry: 'wrapped.ts', functionProps: { environment: { FAILS: 'never imported' } } }, []),
+    warningsOf({ entry: 'wrapped.ts', function: { environment: { FAILS: 'never imported' } } }, []),
   ).toEqual([]);
 });
 
@@ -136,7 +138,7 @@ test.each([
   [{ name: 'SyntaxError' }, 'correct the code'],
   [{ code: 'ECONNREFUSED', name: 'Error' }, 'Connect to databases and other services in the handler'],
   [{ name: TOO_LONG }, 'Connect to databases and other services in the handler'],
-  [{}, 'then set checkHandlers: false'],
+  [{}, 'then set function.checkHandlers: false'],
 ])('the remedy fits the error of an import: %j', (failure, remedy) => {
   expect(importRemedy('/out/bundle/index.mjs', failure)).toContain(remedy);
 });

@@ -1,5 +1,6 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, test } from 'vitest';
 import { readConsumerConfig } from '../../lambdas/runtime/base/consumer-config.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
@@ -43,18 +44,18 @@ describe('a consumer of the example', () => {
 describe('defaults derived from other settings', () => {
   test('6 times the timeout hides a message, and 3 minutes at least', () => {
     const visibility = (timeout: Duration) =>
-      queueOf(consumerTemplate({ timeout }), 'ConsumerQueue').VisibilityTimeout;
+      queueOf(consumerTemplate({ function: { timeout } }), 'ConsumerQueue').VisibilityTimeout;
     expect(visibility(Duration.seconds(40))).toBe(240);
     expect(visibility(Duration.seconds(4))).toBe(180);
   });
 
   test('a lease never outlasts the visibility timeout', () => {
     const settings = {
-      timeout: Duration.seconds(4),
-      queueProps: { visibilityTimeout: Duration.seconds(24) },
+      function: { timeout: Duration.seconds(4) },
+      queue: { visibilityTimeout: Duration.seconds(24) },
     };
     const fn = only(
-      consumerTemplate({ ...settings, outageTolerance: Duration.hours(1) }),
+      consumerTemplate({ ...settings, retry: { outageTolerance: Duration.hours(1) } }),
       'AWS::Lambda::Function',
       /^Consumer/,
     );
@@ -64,11 +65,11 @@ describe('defaults derived from other settings', () => {
   test('the receive count follows the attempts and the outage that a message must survive', () => {
     const receives = (props: Partial<InboxConsumerProps>) =>
       queueOf(consumerTemplate(props), 'ConsumerQueue').RedrivePolicy.maxReceiveCount;
-    expect(receives({ retry: { attempts: 9 } })).toBe(104);
-    expect(receives({ outageTolerance: Duration.minutes(0) })).toBe(25);
-    expect(receives({ outageTolerance: Duration.hours(8) })).toBe(185);
+    expect(receives({ retry: { maxAttempts: 9 } })).toBe(104);
+    expect(receives({ retry: { outageTolerance: Duration.minutes(0) } })).toBe(25);
+    expect(receives({ retry: { outageTolerance: Duration.hours(8) } })).toBe(185);
     // The table's own outage, by backoffs of up to 15 minutes, where the visibility timeout is longer than those.
-    expect(receives({ timeout: Duration.minutes(15) })).toBe(48);
+    expect(receives({ function: { timeout: Duration.minutes(15) } })).toBe(48);
   });
 
   test('inbox rows outlast the archive of the bus', () => {
@@ -95,11 +96,7 @@ describe('defaults derived from other settings', () => {
 
   test('settings of Mailroom win over variables of the same name', () => {
     const environment = { MAILROOM_CONSUMER: 'somebody-else', GREETING: 'hello' };
-    const fn = only(
-      consumerTemplate({ functionProps: { environment } }),
-      'AWS::Lambda::Function',
-      /^Consumer/,
-    );
+    const fn = only(consumerTemplate({ function: { environment } }), 'AWS::Lambda::Function', /^Consumer/);
     expect(fn.Properties.Environment.Variables).toMatchObject({
       MAILROOM_CONSUMER: 'one',
       GREETING: 'hello',
@@ -186,7 +183,7 @@ test('a consumer that receives its own events is warned of, but not one that rec
 test('a consumer gathers messages for a batching window if configured', () => {
   const window = (template: Template) =>
     only(template, 'AWS::Lambda::EventSourceMapping', /^Consumer/).Properties.MaximumBatchingWindowInSeconds;
-  expect(window(consumerTemplate({ batchingWindow: Duration.seconds(5) }))).toBe(5);
+  expect(window(consumerTemplate({ queue: { batchingWindow: Duration.seconds(5) } }))).toBe(5);
   expect(window(consumerTemplate({}))).toBeUndefined();
 });
 
@@ -233,8 +230,8 @@ describe('a consumer is refused', () => {
       'an entry that does not exist': { entry: 'src/payment.ts' },
       'a domain key of Mailroom': { domainKeys: ['INBOX#*'] },
       'more receives than SQS counts': {
-        queueProps: { visibilityTimeout: Duration.seconds(30) },
-        outageTolerance: Duration.hours(12),
+        queue: { visibilityTimeout: Duration.seconds(30) },
+        retry: { outageTolerance: Duration.hours(12) },
       },
     };
     await expect(refusalsOf(cases, consumerTemplate)).toMatchFileSnapshot(
@@ -243,10 +240,37 @@ describe('a consumer is refused', () => {
   });
 
   test('a refusal names every problem of a consumer in one message', () => {
-    expect(() => consumerTemplate({ name: 'A', events: [], batchSize: 11 })).toThrow(
-      /^The consumer Test\/Consumer has invalid settings:\n- name is .*\n- events is empty.*\n- batchSize is 11, /,
+    expect(() => consumerTemplate({ name: 'A', events: [], queue: { batchSize: 11 } })).toThrow(
+      /^The consumer Test\/Consumer has invalid settings:\n- name is .*\n- events is empty.*\n- queue.batchSize is 11, /,
     );
   });
+
+  const strangers: [string, (stack: Stack) => object, string][] = [
+    [
+      'a setting of a group beside it',
+      () => ({ batchSize: 5 }),
+      'batchSize is not a property. Use queue.batchSize.',
+    ],
+    ['an unknown setting', () => ({ color: 'red' }), 'color is not a property. Properties: mailroom, name, '],
+    [
+      'an unknown setting of a group',
+      () => ({ retry: { attempts: 3 } }),
+      'retry.attempts is not a property. Use retry.maxAttempts.',
+    ],
+    [
+      'a queue in place of its settings',
+      (stack) => ({ queue: new Queue(stack, 'Own') }),
+      'queue is Test/Own, but takes settings. Pass it as queue.existing.',
+    ],
+  ];
+
+  test.each(strangers)(
+    'a consumer is refused with %s, which JavaScript can pass',
+    (_what, props, message) => {
+      const { stack, mailroom } = mailroomStack();
+      expect(() => consumer(stack, mailroom, 'Consumer', props(stack))).toThrow(message);
+    },
+  );
 
   test('a consumer is refused if its inbox rows expire before the archive', () => {
     const { stack, mailroom } = mailroomStack({ archive: Duration.days(30) });

@@ -175,12 +175,12 @@ describe('a strict consumer must receive every number of its aggregates', () => 
 
 describe('an order warns', () => {
   test('of a strict consumer whose messages wait for less than 15 minutes', () => {
-    const short = { outageTolerance: Duration.minutes(0), retry: { attempts: 5 } };
+    const short = { retry: { outageTolerance: Duration.minutes(0), maxAttempts: 5 } };
     expect(warningsOf(stackWith(short))).toEqual([
       'order is strict:block, but a message has 20 receives, so it waits for at most 14 minutes 3 seconds for the event before it; then it is ' +
-        'rejected (OUT_OF_ORDER). Raise outageTolerance, or acknowledge this warning. [ack: cdk-mailroom:shortWait]',
+        'rejected (OUT_OF_ORDER). Raise retry.outageTolerance, or acknowledge this warning. [ack: cdk-mailroom:shortWait]',
     ]);
-    expect(warningsOf(stackWith({ ...short, retry: { attempts: 6 } }))).toEqual([]);
+    expect(warningsOf(stackWith({ retry: { ...short.retry, maxAttempts: 6 } }))).toEqual([]);
     expect(warningsOf(stackWith({ ...short, order: latest() }))).toEqual([]);
   });
 

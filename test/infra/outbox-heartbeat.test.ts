@@ -137,14 +137,10 @@ describe('the alarms on heartbeats', () => {
 
   test('refuse a consumer that waits for messages as long as they are apart', () => {
     const waiting = (batchingWindow: Duration) => () =>
-      alarmed(
-        {},
-        { heartbeat: {} },
-        { batchingWindow, queueProps: { visibilityTimeout: Duration.minutes(30) } },
-      );
+      alarmed({}, { heartbeat: {} }, { queue: { batchingWindow, visibilityTimeout: Duration.minutes(30) } });
     expect(waiting(Duration.seconds(299))).not.toThrow();
     expect(waiting(Duration.minutes(5))).toThrow(
-      /batchingWindow is 5 minutes, but must be shorter than the interval between heartbeats, 5 minutes/,
+      /queue\.batchingWindow is 5 minutes, but must be shorter than the interval between heartbeats, 5 minutes/,
     );
   });
 

@@ -172,7 +172,7 @@ describe('the audit of a PostgreSQL database', () => {
       service: 'payments',
       events: [OrderPlaced],
       entry: lambdaEntry('example/inventory/handler'),
-      functionProps: { vpc },
+      function: { vpc },
     });
     postgres.grantConsumer(payments, { service: 'payments' });
     const policies = JSON.stringify(resources(Template.fromStack(stack), 'AWS::SQS::QueuePolicy'));

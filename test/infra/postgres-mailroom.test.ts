@@ -240,7 +240,7 @@ describe('a service of a PostgreSQL database', () => {
       service: 'payments',
       events: [OrderPlaced],
       entry: lambdaEntry('example/inventory/handler'),
-      functionProps: { vpc },
+      function: { vpc },
     });
     const publishes = [{ source: 'payments', type: 'Paid' }];
     postgres.grantConsumer(consumer.function, { service: 'payments', publishes });

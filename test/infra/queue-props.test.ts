@@ -7,12 +7,12 @@ import { type ConsumerQueueProps, InboxConsumer, Mailroom, type MailroomProps } 
 import { refusalsOf } from './refusals.ts';
 import { resources, testApp } from './synth.ts';
 
-function queuesWith(queueProps: ConsumerQueueProps, props: (stack: Stack) => MailroomProps = () => ({})) {
+function queuesWith(queue: ConsumerQueueProps, props: (stack: Stack) => MailroomProps = () => ({})) {
   const stack = new Stack(testApp(), 'Test');
   const mailroom = new Mailroom(stack, 'Mailroom', { sources: ['shop'], ...props(stack) });
   const events = [{ source: 'shop', type: 'OrderPlaced' }];
   const entry = lambdaEntry('example/inventory/handler');
-  new InboxConsumer(stack, 'Consumer', { mailroom, name: 'one', service: 'one', events, entry, queueProps });
+  new InboxConsumer(stack, 'Consumer', { mailroom, name: 'one', service: 'one', events, entry, queue });
   const found = Object.entries(resources(Template.fromStack(stack), 'AWS::SQS::Queue'));
   return Object.fromEntries(
     found
@@ -21,7 +21,7 @@ function queuesWith(queueProps: ConsumerQueueProps, props: (stack: Stack) => Mai
   );
 }
 
-describe('queueProps of a consumer', () => {
+describe('queue of a consumer', () => {
   test('delay the messages of its source queue, and no others', () => {
     const { Queue, DeadLetters, Undelivered } = queuesWith({ deliveryDelay: Duration.minutes(2) });
     expect([Queue, DeadLetters, Undelivered].map(({ DelaySeconds }) => DelaySeconds)).toEqual([
@@ -39,7 +39,7 @@ describe('queueProps of a consumer', () => {
     ]);
   });
 
-  test('queueProps that cannot be passed on are refused', async () => {
+  test('settings of queue that cannot be passed on are refused', async () => {
     const cases: Readonly<Record<string, object>> = {
       'an order': { fifo: true },
       'the retention of the CDK': { retentionPeriod: Duration.days(7) },
@@ -52,11 +52,11 @@ describe('queueProps of a consumer', () => {
     await expect(refusalsOf(cases, queuesWith)).toMatchFileSnapshot('__snapshots__/refused-queue-props.txt');
   });
 
-  test('queueProps are refused with a delay that makes every heartbeat late', () => {
+  test('queue is refused with a delay that makes every heartbeat late', () => {
     const delayed = (deliveryDelay: Duration) => () =>
       queuesWith({ deliveryDelay }, () => ({ heartbeat: {} }));
     expect(delayed(Duration.minutes(5))).toThrow(
-      'queueProps.deliveryDelay is 5 minutes, but with batchingWindow it must be shorter than the interval between heartbeats, 5 minutes',
+      'queue.deliveryDelay is 5 minutes, but with queue.batchingWindow it must be shorter than the interval between heartbeats, 5 minutes',
     );
     expect(delayed(Duration.minutes(4))).not.toThrow();
   });

@@ -25,7 +25,7 @@ const consumer: ConsumerSettings = {
   lease: seconds(30),
   timeout: seconds(30),
   visibilityTimeout: minutes(3),
-  retry: { attempts: 10, first: seconds(2), longest: minutes(15) },
+  retry: { maxAttempts: 10, first: seconds(2), longest: minutes(15) },
   outageTolerance: hours(4),
   batchSize: 10,
   queueRetention: days(14),
@@ -85,16 +85,16 @@ describe("a consumer's settings", () => {
       visibilityTimeout: minutes(10),
     },
     'a batching window that leaves too little of the visibility timeout': { batchingWindow: seconds(151) },
-    'a last delay before the first': { retry: { attempts: 10, first: minutes(2), longest: minutes(1) } },
+    'a last delay before the first': { retry: { maxAttempts: 10, first: minutes(2), longest: minutes(1) } },
     'a delay that SQS cannot hide a message for': {
-      retry: { attempts: 2, first: seconds(2), longest: hours(12) },
+      retry: { maxAttempts: 2, first: seconds(2), longest: hours(12) },
     },
     'a queue that deletes a message before its attempts are over': { queueRetention: days(5) },
     'a visibility timeout under the timeout': { visibilityTimeout: seconds(29), lease: seconds(20) },
     'a visibility timeout beyond SQS': {
       visibilityTimeout: hours(13),
       outageTolerance: hours(0),
-      retry: { ...consumer.retry, attempts: 1 },
+      retry: { ...consumer.retry, maxAttempts: 1 },
     },
     'a lease too short to renew': { lease: seconds(2) },
     'no lease': { lease: seconds(0) },
@@ -104,7 +104,7 @@ describe("a consumer's settings", () => {
     'a dead-letter queue that expires on arrival': { deadLetterRetention: days(1) },
     'a queue that keeps too long': { queueRetention: days(15) },
     'a timeout beyond Lambda': { timeout: minutes(16), visibilityTimeout: hours(2) },
-    'no attempt': { retry: { attempts: 0, first: seconds(2), longest: minutes(15) } },
+    'no attempt': { retry: { maxAttempts: 0, first: seconds(2), longest: minutes(15) } },
     'a batch beyond one receive': { batchSize: 11 },
   };
 
@@ -124,9 +124,9 @@ describe("a consumer's settings", () => {
       outageTolerance: hours(9),
     });
     expect(problems).toContain(
-      'outageTolerance is 9 hours and queueProps.visibilityTimeout is 30 seconds, which takes 1105 receives. SQS allows at most 1000, ' +
-        'and an outage uses one per visibility timeout. Raise queueProps.visibilityTimeout, or lower outageTolerance or ' +
-        'retry.attempts.',
+      'retry.outageTolerance is 9 hours and queue.visibilityTimeout is 30 seconds, which takes 1105 receives. SQS allows at most 1000, ' +
+        'and an outage uses one per visibility timeout. Raise queue.visibilityTimeout, or lower retry.outageTolerance or ' +
+        'retry.maxAttempts.',
     );
   });
 

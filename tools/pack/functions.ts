@@ -38,7 +38,7 @@ export async function buildFunctions(folder: string): Promise<void> {
 }
 
 async function bundleInto(folder: string, entry: string): Promise<FunctionBundle> {
-  // It refers to its map by its own name. `functionProps.runtime` may be the oldest that is supported.
+  // It refers to its map by its own name. `function.runtime` may be the oldest that is supported.
   const bundle = await bundleFunction({ name: 'index', entry }, { target: `node${NODE_MIN}` });
   await writeWhole(join(folder, 'index.mjs'), bundle.code);
   await writeWhole(join(folder, 'index.mjs.map'), bundle.sourceMap);

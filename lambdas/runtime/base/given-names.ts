@@ -10,6 +10,7 @@ export type PropNames<P> = {
  *
  * @param given - as it was passed
  * @param path - the words before each name, e.g. `alarms.`
+ * @param instead - what to do instead of a property that people look for here
  *
  * @example
  * ```ts
@@ -21,6 +22,7 @@ export function nameProblems(
   given: object | undefined,
   names: Readonly<Record<string, 'optional' | 'required'>>,
   path = '',
+  instead: Readonly<Record<string, string>> = {},
 ): string[] {
   const values = Object(given) as Readonly<Record<string, unknown>>;
   const known = Object.entries(names);
@@ -31,7 +33,7 @@ export function nameProblems(
   const list = known.map(([name]) => name).join(', ');
   return [
     ...missing.map(([name]) => `${path}${name} is missing.`),
-    ...unknown.map((name) => `${path}${name} is not a property. Properties: ${list}.`),
+    ...unknown.map((name) => `${path}${name} is not a property. ${instead[name] ?? `Properties: ${list}.`}`),
   ];
 }
 

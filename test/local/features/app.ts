@@ -41,7 +41,7 @@ new InboxConsumer(stack, 'Reservations', {
   name: 'reservations',
   service: 'orders',
   events: [OrderPlaced],
-  function: live,
+  function: { existing: live },
   domainKeys: ['RESERVATION#*'],
   removalPolicy,
 });
@@ -52,7 +52,7 @@ new InboxConsumer(stack, 'Shipping', {
   name: 'shipping',
   service: 'shipping',
   events: [StockReserved],
-  fairBy: '$.detail.data.orderId',
+  queue: { fairBy: '$.detail.data.orderId' },
   entry: entry('shipping'),
   removalPolicy,
 });
@@ -97,9 +97,8 @@ new InboxConsumer(stack, 'Charges', {
   name: 'charges',
   service: 'payments',
   events: [Charged],
-  queue: webhooks,
-  retry: { attempts: 1 },
-  outageTolerance: Duration.seconds(0),
+  queue: { existing: webhooks },
+  retry: { maxAttempts: 1, outageTolerance: Duration.seconds(0) },
   entry: entry('charges'),
   domainKeys: ['RUNS#*'],
   removalPolicy,
@@ -124,7 +123,7 @@ for (const [id, name, forwardsTo] of [
     order: strict(),
     forwardsTo,
     entry: entry('bridge'),
-    functionProps: { environment: { BRIDGE: name } },
+    function: { environment: { BRIDGE: name } },
     retry: { first: Duration.seconds(1), longest: Duration.seconds(4) },
     removalPolicy,
   });

@@ -63,7 +63,7 @@ describe('the settings of an inbox without a queue', () => {
       shards: 1,
       bornLeaseMs: 30_000,
       leaseMs: 30_000,
-      maxAttempts: RETRY.attempts,
+      maxAttempts: RETRY.maxAttempts,
       retryFirstMs: RETRY.first.toMilliseconds(),
       retryLongestMs: RETRY.longest.toMilliseconds(),
       inboxRetentionDays: defaultInboxRetention({
