@@ -91,13 +91,13 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
     what:
       `${consumer} claims no messages: ${many(messages, 'message')} in its queue, none in flight, and events published ${duration(forMs)} ago ` +
       'are unclaimed. Does its function start?',
-    commands: [shell`audit --since ${hours(forMs)}`],
+    commands: [shell`logs ${consumer}`, shell`audit --since ${hours(forMs)}`],
   }),
   crashing: ({ consumer, messages, forMs }) => ({
     what:
       `${consumer} finishes no messages: ${many(messages, 'message')} in flight, none waiting, and no attempt at events published ` +
       `${duration(forMs)} ago ended. Its function crashes, or cannot reach the table: its log shows why`,
-    commands: [shell`describe ${consumer}`],
+    commands: [shell`logs ${consumer}`],
   }),
   missing: ({ consumer, messages, forMs, conclusiveAt }) => ({
     count: messages,

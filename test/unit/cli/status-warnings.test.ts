@@ -115,6 +115,7 @@ describe('messages that wait', () => {
       state: 'look',
       looks: [{ consumer: 'worker', look: 'stalled', messages: 3 }],
     });
+    expect(statusText(report, lines)).toContain('mailroom logs worker');
     // Others are in flight: it works.
     expect((await status(mailroom, 2)).looks).toEqual([]);
   });
