@@ -153,7 +153,7 @@ async function runWithPage(engine: Engine, options: DemoOptions, beside: Beside)
       });
       problems += receipt.problems.length;
       report(receipt, options);
-      panel.finish(printReceipt(receipt).split('\n'));
+      panel.finish(receipt);
       steps.say('The web console stays open and can start another run. Ctrl-C ends it and the demo.');
     }
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { DemoFault, DemoState } from '../cli/page/server/protocol.ts';
+import type { DemoFault, DemoReceipt, DemoState } from '../cli/page/server/protocol.ts';
 import type { DemoPanel } from '../cli/page/server/routes.ts';
 import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 import type { InjectedFault } from './made-faults.ts';
@@ -14,7 +14,7 @@ export interface RunPanel extends DemoPanel {
   /** Records that no more orders are placed. From then on no fault can be made. */
   settling(): void;
   /** Ends the run with its receipt. */
-  finish(receipt: readonly string[]): void;
+  finish(receipt: DemoReceipt): void;
   /** `broken` while a fault is not repaired, then `repaired`; `none` if no fault was made. */
   faults(): MadeFaults;
 }

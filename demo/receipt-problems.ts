@@ -56,15 +56,17 @@ export interface Sent {
   readonly deadLettersBefore?: number;
 }
 
+/** The kinds of problems, the worst first. `unfinished`: a message or event still waits, or an order has another end than planned. */
+const KINDS = ['lost', 'duplicated', 'unfinished'] as const;
+
 /** A difference between the end state and the plan. */
 export interface Problem {
-  /** `unfinished`: a message or event still waits, or an order has another end than planned. */
-  readonly kind: 'lost' | 'duplicated' | 'unfinished';
+  readonly kind: (typeof KINDS)[number];
   /** E.g. `2 orders are not charged`. */
   readonly text: string;
 }
 
-/** Compares the end state with the orders that were planned, and with what was sent. */
+/** Compares the end state with the orders that were planned, and with what was sent. @returns the worst problems first */
 export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts): Problem[] {
   const { orders, events, inbox, stock, emails, refunds } = readings;
   const { outdated = [] } = sent;
@@ -131,30 +133,17 @@ export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts
   ];
   return checks
     .filter(([count]) => count !== 0)
-    .map(([count, kind, what]) => ({ kind, text: `${count} ${what}` }));
+    .map(([count, kind, what]) => ({ kind, text: `${count} ${what}` }))
+    .sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
 }
 
-/** The result of a run in one sentence: a loss or a duplicate comes before everything else. */
-export function headlineOf(
-  { orders, duplicatesAbsorbed }: Pick<ReceiptCounts, 'orders' | 'duplicatesAbsorbed'>,
-  problems: readonly Problem[],
-): string {
-  const [lost, duplicated] = (['lost', 'duplicated'] as const).map((kind) =>
-    problems.filter((problem) => problem.kind === kind),
+/** The result of a run in a few words: a loss or a duplicate before everything else. */
+export function headlineOf(problems: readonly Problem[]): string {
+  if (problems.length === 0) return 'Nothing lost, nothing duplicated';
+  const found = (['lost', 'duplicated'] as const).filter((kind) =>
+    problems.some((problem) => problem.kind === kind),
   );
-  const worst = [...(lost ?? []), ...(duplicated ?? [])];
-  const [first] = worst.length > 0 ? worst : problems;
-  if (first === undefined)
-    return `Nothing lost, nothing duplicated: ${many(orders, 'order')}, ${many(duplicatesAbsorbed, 'duplicate')} absorbed.`;
-  const found = [...(lost?.length ? ['lost'] : []), ...(duplicated?.length ? ['duplicated'] : [])].join(
-    ' and ',
-  );
-  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
-  return `${found === '' ? 'The run did not end as planned' : `Something was ${found}`}: ${first.text}${more}.`;
-}
-
-function many(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+  return found.length === 0 ? 'The run did not end as planned' : `Something was ${found.join(' and ')}`;
 }
 
 /** Returns true for an order that must end confirmed. */

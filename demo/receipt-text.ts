@@ -15,7 +15,7 @@ export function printReceipt(receipt: Receipt, { isVerbose = false } = {}): stri
   const { problems } = receipt;
   const lines = (rows: readonly Row[]) => rows.map(([name, value]) => `  ${name.padEnd(COLUMN)}${value}`);
   return [
-    receipt.headline,
+    `${receipt.headline}: ${reasonOf(receipt)}.`,
     ...(problems.length > 1 ? problems.map((problem) => `  - ${problem}`) : []),
     '',
     ...lines(summaryRows(receipt)),
@@ -24,6 +24,18 @@ export function printReceipt(receipt: Receipt, { isVerbose = false } = {}): stri
     ...lines(latencyRows(receipt)),
     ...(isVerbose ? ['', 'All counts:', ...lines(countRows(receipt))] : []),
   ].join('\n');
+}
+
+/** The reason of the result: the counts, or the worst problem. */
+function reasonOf({ problems, orders, duplicatesAbsorbed }: Receipt): string {
+  const [worst, ...others] = problems;
+  if (worst === undefined)
+    return `${many(orders, 'order')}, ${many(duplicatesAbsorbed, 'duplicate')} absorbed`;
+  return others.length === 0 ? worst : `${worst} (and ${others.length} more)`;
+}
+
+function many(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function summaryRows(receipt: Receipt): Row[] {

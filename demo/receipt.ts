@@ -16,7 +16,7 @@ import { type RunFigures, runFigures } from './run-figures.ts';
 
 /** The result of a run. Everything except the number of requested orders and sent duplicates is read back from the tables and queues. */
 export interface Receipt extends ReceiptCounts, RunFigures {
-  /** The result in one sentence, e.g. `Nothing lost, nothing duplicated: 200 orders, 146 duplicates absorbed.` */
+  /** The result in a few words, e.g. `Nothing lost, nothing duplicated`. */
   readonly headline: string;
   /** The messages at the target of `--bridge`; only with it. */
   readonly bridge?: BridgeCounts;
@@ -120,7 +120,7 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
   };
   const problems = problemsOf(readings, sent, counts);
   return {
-    headline: headlineOf(counts, problems),
+    headline: headlineOf(problems),
     ...counts,
     ...runFigures(readings),
     ...(sent.bridge !== undefined && { bridge: sent.bridge }),

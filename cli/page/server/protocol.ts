@@ -190,8 +190,58 @@ export interface DemoState {
   readonly orders: number | null;
   /** When the run stops placing orders unless it is ended before; `null` if it ends after `orders`, or has not begun. */
   readonly endsAt: number | null;
-  /** The lines of the receipt once the run is over. */
-  readonly receipt: readonly string[] | null;
+  /** The result of the run once it is over. */
+  readonly receipt: DemoReceipt | null;
+}
+
+/** The result of a run: members of the document of `npm run demo -- --json`, which explains them. */
+export interface DemoReceipt {
+  /** E.g. `Nothing lost, nothing duplicated`. */
+  readonly headline: string;
+  /** Empty if nothing was lost or duplicated; otherwise the worst first. */
+  readonly problems: readonly string[];
+  readonly orders: number;
+  readonly confirmed: number;
+  readonly cancelled: number;
+  readonly expired: number;
+  readonly scheduled: number;
+  readonly timersCancelled: number;
+  readonly eventsPublished: number;
+  /** By consumer. */
+  readonly processed: Readonly<Record<string, number>>;
+  readonly rejected: number;
+  readonly superseded: number;
+  readonly duplicatesSent: number;
+  readonly duplicatesAbsorbed: number;
+  readonly charges: number;
+  readonly refunds: number;
+  readonly doubleCharges: number;
+  readonly missingCharges: number;
+  readonly emails: number;
+  /** The messages at the target of the bridge. Absent: the demo runs none. */
+  readonly bridge?: {
+    readonly target: string;
+    readonly sent: number;
+    readonly received: number;
+    readonly distinct: number;
+    readonly lost: number;
+  };
+  readonly commitToPublishedMs: DemoLatency;
+  readonly commitToProcessedMs: DemoLatency;
+  readonly commitToChargedMs: DemoLatency;
+  /** Counts in each second, from the first order on. All lists have the same length. */
+  readonly perSecond: {
+    readonly placed: readonly number[];
+    readonly published: readonly number[];
+    readonly processed: readonly number[];
+  };
+}
+
+/** Percentiles, milliseconds. */
+interface DemoLatency {
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
 }
 
 export interface DemoFault {

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest';
 import type { DemoFault } from '../../../cli/page/server/protocol.ts';
 import type { InjectedFault } from '../../../demo/made-faults.ts';
 import { createPanel } from '../../../demo/panel.ts';
+import { RECEIPT } from '../../support/demo-receipt.ts';
 
 const NAMES: readonly DemoFault['name'][] = ['bank-down', 'rule-off', 'queue-purged', 'worker-killed'];
 
@@ -101,7 +102,7 @@ test('the page shows the placed orders and the receipt, and is called after each
   const forget = panel.onChange(() => seen.push(panel.state().placed));
   panel.placed();
   panel.settling();
-  panel.finish(['All is well.']);
+  panel.finish(RECEIPT);
   forget();
   panel.placed();
   expect(seen).toEqual([1, 1, 1]);
@@ -109,7 +110,7 @@ test('the page shows the placed orders and the receipt, and is called after each
     orders: 3,
     endsAt: null,
     phase: 'over',
-    receipt: ['All is well.'],
+    receipt: RECEIPT,
   });
 });
 
@@ -117,7 +118,7 @@ test('no fault is made once no more orders are placed', async () => {
   const { panel, calls } = aPanel();
   panel.settling();
   await expect(panel.break('bank-down')).rejects.toMatchObject({ code: 'DEMO_OVER' });
-  panel.finish([]);
+  panel.finish(RECEIPT);
   await expect(panel.break('bank-down')).rejects.toMatchObject({ code: 'DEMO_OVER' });
   expect(calls).toEqual([]);
 });
@@ -149,7 +150,7 @@ test('a new run starts only after the one before, with no fault and no order', a
   panel.settling();
   panel.startRun();
   expect(panel.state().phase).toBe('settling');
-  panel.finish([]);
+  panel.finish(RECEIPT);
   const next = panel.nextRun();
   panel.startRun();
   expect(panel.state()).toMatchObject({ phase: 'ordering', placed: 0, receipt: null });

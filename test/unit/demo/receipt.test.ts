@@ -115,7 +115,7 @@ test('a successful run reports no problems', () => {
     commitToProcessedMs: { p50: 2_050, p90: 2_050, p99: 2_050 },
     commitToChargedMs: { p50: 100, p90: 100, p99: 100 },
     perSecond: { from: AT, placed: [1, 0, 0], published: [3, 0, 0], processed: [0, 0, 5] },
-    headline: 'Nothing lost, nothing duplicated: 1 order, 3 duplicates absorbed.',
+    headline: 'Nothing lost, nothing duplicated',
     problems: [],
   });
   expect(progressOf(readings(), 1).atRest).toBe(true);

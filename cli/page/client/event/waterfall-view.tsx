@@ -3,6 +3,7 @@ import { duration, time } from '../../../terminal/times.ts';
 import { stateOf } from '../frame/format.ts';
 import { State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
+import { ticksOf } from '../frame/ticks.ts';
 import {
   type Bar,
   chainOf,
@@ -10,7 +11,6 @@ import {
   type Lane,
   lanesOf,
   spanOf,
-  ticksOf,
   type WhyDocument,
 } from './waterfall.ts';
 
@@ -48,8 +48,8 @@ export function Waterfall({ document, now }: { readonly document: WhyDocument; r
         <div class="lane">
           <span />
           <svg class="ticks" width="100%" height="16" aria-hidden="true">
-            {ticksOf(scale.to - scale.from).map(({ part, text }) => (
-              <text key={part} x={percent(part)} y="12" text-anchor={anchorOf(part)}>
+            {ticksOf(scale.to - scale.from).map(({ part, text, anchor }) => (
+              <text key={part} x={percent(part)} y="12" text-anchor={anchor}>
                 {text}
               </text>
             ))}
@@ -162,11 +162,6 @@ function Strip({ lane: { bars, marks }, scale }: { readonly lane: Lane; readonly
       ))}
     </svg>
   );
-}
-
-function anchorOf(part: number): 'start' | 'middle' | 'end' {
-  if (part === 0) return 'start';
-  return part > 0.9 ? 'end' : 'middle';
 }
 
 /** The position of a time, from 0 to 1; a scheduled time is at the end. */

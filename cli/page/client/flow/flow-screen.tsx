@@ -8,20 +8,22 @@ import { Finding } from '../frame/finding.tsx';
 import { useMailroom } from '../frame/mailroom.ts';
 import { Notice } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
-import { DemoPanel } from './demo-panel.tsx';
 import { Diagram } from './diagram.tsx';
 import { Faults } from './faults.tsx';
 import { Newest } from './newest.tsx';
+import { RunResult } from './run-result.tsx';
 import { SourceConsumers } from './source-consumers.tsx';
 import { NO_FLOW } from './stories.ts';
 
-/** The findings, then everything that moves, waits or is stuck. */
+/** The result of a run of the demo, the findings, then everything that moves, waits or is stuck. */
 export function FlowScreen() {
-  const flow = useMailroom().flow ?? NO_FLOW;
+  const mailroom = useMailroom();
+  const flow = mailroom.flow ?? NO_FLOW;
+  const receipt = mailroom.demo?.receipt;
   return (
     <>
       <h1 class="unseen">Flow</h1>
-      <DemoPanel />
+      {receipt && <RunResult receipt={receipt} />}
       {flow.status === null ? (
         <p role="status">
           <Busy what="the outbox, every queue and the wiring between them" />

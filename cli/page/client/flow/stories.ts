@@ -24,9 +24,15 @@ export interface Story {
   readonly at: number;
 }
 
-/** Groups events into stories, that with the newest event first. */
+/** Groups events into stories, that with the newest event first. Events that were cancelled are shown only if there are no others. */
 export function storiesOf(events: readonly FlowEvent[]): Story[] {
-  return [...groupsOf(events, ({ correlationId, eventId }) => correlationId ?? eventId)]
+  const happened = events.filter(({ status }) => status !== 'CANCELLED');
+  return [
+    ...groupsOf(
+      happened.length > 0 ? happened : events,
+      ({ correlationId, eventId }) => correlationId ?? eventId,
+    ),
+  ]
     .map(([id, group]) => {
       const inOrder = group.sort((a, b) => a.at - b.at);
       return { id, events: inOrder, at: Math.max(...inOrder.map(({ at }) => at)) };

@@ -1,12 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { EventReport } from '../../../../../cli/page/client/event/waterfall.ts';
-import {
-  chainOf,
-  commandLike,
-  lanesOf,
-  spanOf,
-  ticksOf,
-} from '../../../../../cli/page/client/event/waterfall.ts';
+import { chainOf, commandLike, lanesOf, spanOf } from '../../../../../cli/page/client/event/waterfall.ts';
+import { ticksOf } from '../../../../../cli/page/client/frame/ticks.ts';
 
 type Line = EventReport['story'][number];
 

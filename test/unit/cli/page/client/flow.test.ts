@@ -37,6 +37,15 @@ describe('the newest events', () => {
     ]);
   });
 
+  test('a cancelled timer is left out, unless nothing else happened', () => {
+    const timer = flowEvent('timer', { status: 'CANCELLED', correlationId: 'order 1' });
+    const placed = flowEvent('placed', { correlationId: 'order 1' });
+    const idsOf = (events: readonly FlowEvent[]) =>
+      storiesOf(events).flatMap((story) => story.events.map(({ eventId }) => eventId));
+    expect(idsOf([timer, placed])).toEqual(['placed']);
+    expect(idsOf([timer])).toEqual(['timer']);
+  });
+
   test.each([
     ['PENDING', {}, 'busy', 'pending'],
     ['DEAD', {}, 'broken', 'dead'],
