@@ -1,4 +1,4 @@
-/** A run without any progress for this long is stuck: longer than a born lease and two sweeps. */
+/** A run without any progress for this long is stuck: longer than a stream lease and two sweeps. */
 const STUCK_MS = 150_000;
 
 /** The faults that were made on purpose during a run. */

@@ -25,7 +25,7 @@ import {
 } from './mailroom/row-grants.ts';
 
 /** Valid values, for the checks at synth; at deployment, the attributes replace them. */
-const PLACEHOLDERS = { shards: 1, bornLease: Duration.millis(BORN_LEASE_MS) };
+const PLACEHOLDERS = { shards: 1, streamLease: Duration.millis(BORN_LEASE_MS) };
 
 /** A Mailroom of another app, made by `Mailroom.fromTableName`. */
 export class ImportedMailroom extends MailroomBase {

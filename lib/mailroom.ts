@@ -39,7 +39,7 @@ import { MAILROOM_TAG, tag } from './mailroom/tags.ts';
 const NAMES: PropNames<MailroomProps> = {
   bus: 'optional',
   shards: 'optional',
-  bornLease: 'optional',
+  streamLease: 'optional',
   removalPolicy: 'optional',
   warmThroughput: 'optional',
   breakGlassRole: 'optional',
@@ -104,7 +104,7 @@ export class Mailroom extends MailroomBase {
   readonly _shared: boolean;
   /** @internal */
   readonly _environment = undefined;
-  protected readonly outbox: { readonly shards: number; readonly bornLease: Duration };
+  protected readonly outbox: { readonly shards: number; readonly streamLease: Duration };
   /** @internal */
   readonly _auditors: string[] | undefined;
   private readonly claimed = new Set<string>();
@@ -133,8 +133,8 @@ export class Mailroom extends MailroomBase {
   constructor(scope: Construct, id: string, props: MailroomProps = {}) {
     super(scope, id);
     refuseNames(`The Mailroom ${this.node.path}`, props, NAMES);
-    const { shards = 8, bornLease = Duration.millis(BORN_LEASE_MS), sources = [] } = props;
-    this.outbox = { shards, bornLease };
+    const { shards = 8, streamLease = Duration.millis(BORN_LEASE_MS), sources = [] } = props;
+    this.outbox = { shards, streamLease };
     this._shared = props.bus !== undefined;
     this.archive = props.bus instanceof MailroomBus ? props.bus.archiveRetention : props.archive;
     refuse(`The archive of ${this.node.path}`, archiveProblems(props.archive));
@@ -163,7 +163,7 @@ export class Mailroom extends MailroomBase {
       table: this.table,
       bus: this.bus,
       shards,
-      bornLease,
+      streamLease,
       sources: () => this._declared.sources,
       punctual: props.punctual,
       ...functions,

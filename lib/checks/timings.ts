@@ -51,7 +51,7 @@ const SWEEP_EVERY_MAX = Duration.hours(1);
 /** The settings of a relay that must be consistent with each other. */
 export interface RelaySettings {
   readonly shards: number;
-  readonly bornLease: Duration;
+  readonly streamLease: Duration;
   readonly publishTimeout: Duration;
   readonly claimLease: Duration;
   readonly sweepEvery: Duration;
@@ -76,7 +76,7 @@ export interface ConsumerSettings extends Retentions {
  * @returns one sentence per problem
  */
 export function relayProblems(settings: RelaySettings): string[] {
-  const { bornLease, publishTimeout, claimLease, sweepEvery } = settings;
+  const { streamLease, publishTimeout, claimLease, sweepEvery } = settings;
   const bornMin = plus(FRESH_MAX, publishTimeout, PUBLISH_MARGIN);
   const claimMin = plus(publishTimeout, publishTimeout, PUBLISH_MARGIN);
   return [
@@ -89,16 +89,16 @@ export function relayProblems(settings: RelaySettings): string[] {
       'It is the number of times that publishing an event may fail because of the event itself.',
     ),
     ...between('publishTimeout', publishTimeout, Duration.millis(100), Duration.seconds(30), ''),
-    ...between('bornLease', bornLease, Duration.seconds(1), FUNCTION_TIMEOUT_MAX, ''),
+    ...between('streamLease', streamLease, Duration.seconds(1), FUNCTION_TIMEOUT_MAX, ''),
     ...between('claimLease', claimLease, Duration.seconds(1), FUNCTION_TIMEOUT_MAX, ''),
     ...wholeDays('publishedRetention', settings.publishedRetention),
     ...windowProblems('batchingWindow', settings.batchingWindow, STREAM_WINDOW_MAX),
     ...unless(
-      bornLease.toMilliseconds() > bornMin.toMilliseconds(),
-      `bornLease is ${say(bornLease)}, but must be more than ${say(bornMin)}: a record counts as fresh for ` +
+      streamLease.toMilliseconds() > bornMin.toMilliseconds(),
+      `streamLease is ${say(streamLease)}, but must be more than ${say(bornMin)}: a record counts as fresh for ` +
         `${say(FRESH_MAX)}, one PutEvents call may take ${say(publishTimeout)}, and ${say(PUBLISH_MARGIN)} ` +
         'allow for clock differences. With less, the sweep would publish events that the stream relay is still publishing. ' +
-        'Raise bornLease or lower publishTimeout.',
+        'Raise streamLease or lower publishTimeout.',
     ),
     ...unless(
       claimLease.toMilliseconds() > claimMin.toMilliseconds(),

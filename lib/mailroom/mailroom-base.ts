@@ -88,7 +88,7 @@ export abstract class MailroomBase extends Construct implements IMailroom {
   private readonly byName = new Map<string, IInboxConsumer>();
 
   /** The settings that all producers share. */
-  protected abstract readonly outbox: { readonly shards: number; readonly bornLease: Duration };
+  protected abstract readonly outbox: { readonly shards: number; readonly streamLease: Duration };
 
   /** Makes sure that the relay publishes a service. Called for each service of `publishes`, also repeatedly. */
   protected abstract declareService(service: string): void;
@@ -160,7 +160,7 @@ export abstract class MailroomBase extends Construct implements IMailroom {
       service,
       tableName: this.table.tableName,
       shards: this.outbox.shards,
-      bornLeaseMs: this.outbox.bornLease.toMilliseconds(),
+      bornLeaseMs: this.outbox.streamLease.toMilliseconds(),
     };
   }
 

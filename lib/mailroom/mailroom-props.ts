@@ -34,7 +34,7 @@ export interface MailroomProps {
    *
    * @default 30 seconds
    */
-  readonly bornLease?: Duration;
+  readonly streamLease?: Duration;
   /**
    * The removal policy of the table, the bus, the relay's failure queue and its logs. Use `DESTROY` only for
    * stages with disposable data.

@@ -31,7 +31,7 @@ export interface OutboxHeartbeatProps extends OutboxHeartbeatOptions {
   /** The number of shards over which the events of one minute are spread, 1 to 256. */
   readonly shards: number;
   /** The time that a new row is reserved for the stream relay. */
-  readonly bornLease: Duration;
+  readonly streamLease: Duration;
   /** The removal policy of the logs. @default RETAIN */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the logs. @default a key that AWS owns */
@@ -50,7 +50,7 @@ const EVERY_MAX = Duration.hours(1);
 const NAMES: PropNames<OutboxHeartbeatProps> = {
   table: 'required',
   shards: 'required',
-  bornLease: 'required',
+  streamLease: 'required',
   every: 'optional',
   removalPolicy: 'optional',
   encryptionKey: 'optional',
@@ -98,7 +98,7 @@ export class OutboxHeartbeat extends Construct {
         publishes: [HEARTBEAT.type],
         tableName: table.tableName,
         shards: props.shards,
-        bornLeaseMs: props.bornLease.toMilliseconds(),
+        bornLeaseMs: props.streamLease.toMilliseconds(),
         everyMs: this.every.toMilliseconds(),
       }),
     });

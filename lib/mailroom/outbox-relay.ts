@@ -63,7 +63,7 @@ export interface OutboxRelayProps extends OutboxRelayOptions {
   /** The number of shards over which the events of one minute are spread, 1 to 256. */
   readonly shards: number;
   /** The time that a new row is reserved for the stream relay. */
-  readonly bornLease: Duration;
+  readonly streamLease: Duration;
   /** The sources that it publishes; events of other sources wait. Called at synth, when every producer is known. */
   readonly sources: () => readonly string[];
   /** Publishes scheduled events up to a minute late, as for a `Mailroom`. @default false */
@@ -93,7 +93,7 @@ const NAMES: PropNames<OutboxRelayProps> = {
   table: 'required',
   bus: 'required',
   shards: 'required',
-  bornLease: 'required',
+  streamLease: 'required',
   sources: 'required',
   sweepEvery: 'optional',
   publishTimeout: 'optional',
@@ -119,7 +119,7 @@ const NAMES: PropNames<OutboxRelayProps> = {
  *
  * @example
  * ```ts
- * new OutboxRelay(this, 'Relay', { table, bus, shards: 8, bornLease: Duration.seconds(30), sources: () => ['orders'] });
+ * new OutboxRelay(this, 'Relay', { table, bus, shards: 8, streamLease: Duration.seconds(30), sources: () => ['orders'] });
  * ```
  */
 export class OutboxRelay extends Construct {
@@ -143,7 +143,7 @@ export class OutboxRelay extends Construct {
     refuseNames(`The relay ${this.node.path}`, props, NAMES);
     const settings = {
       shards: props.shards,
-      bornLease: props.bornLease,
+      streamLease: props.streamLease,
       publishTimeout: props.publishTimeout ?? Duration.seconds(5),
       claimLease: props.claimLease ?? Duration.seconds(30),
       sweepEvery: props.sweepEvery ?? SCHEDULE_MIN,
@@ -236,7 +236,7 @@ export class OutboxRelay extends Construct {
         maxBatchingWindow: props.batchingWindow,
         bisectBatchOnError: true,
         reportBatchItemFailures: true,
-        retryAttempts: streamRetries(props.bornLease),
+        retryAttempts: streamRetries(props.streamLease),
         maxRecordAge: STREAM_RECORD_AGE_MAX,
         onFailure: failuresTo(this.failureQueue),
       }),
@@ -258,16 +258,16 @@ export class OutboxRelay extends Construct {
 
 /**
  * The number of times that the mapping retries a failed batch before it leaves the batch to the sweep: more often than the stream handler
- * returns one within the born lease, so that only a crashing handler reaches the failure queue.
+ * returns one within the stream lease, so that only a crashing handler reaches the failure queue.
  */
-function streamRetries(bornLease: Duration): number {
-  return Math.ceil(bornLease.toMilliseconds() / HAND_BACK_MS) + SPARE_STREAM_RETRIES;
+function streamRetries(streamLease: Duration): number {
+  return Math.ceil(streamLease.toMilliseconds() / HAND_BACK_MS) + SPARE_STREAM_RETRIES;
 }
 
-/** Fresh records are published within their born lease and late ones within a claim, so no batch outlasts both. */
-function streamTimeout({ bornLease, claimLease }: RelaySettings): Duration {
+/** Fresh records are published within their stream lease and late ones within a claim, so no batch outlasts both. */
+function streamTimeout({ streamLease, claimLease }: RelaySettings): Duration {
   const needed =
-    bornLease.toSeconds({ integral: false }) +
+    streamLease.toSeconds({ integral: false }) +
     claimLease.toSeconds({ integral: false }) +
     STREAM_SLACK.toSeconds();
   return Duration.seconds(Math.min(Math.ceil(needed), FUNCTION_TIMEOUT_MAX.toSeconds()));

@@ -27,7 +27,7 @@ interface Attached extends Construct {
 /** Writes what consumers and producers of other apps need to attach to a Mailroom: see `Mailroom.fromTableName`. */
 export function publishAttributes(
   mailroom: Attached,
-  { shards, bornLease }: { readonly shards: number; readonly bornLease: Duration },
+  { shards, streamLease }: { readonly shards: number; readonly streamLease: Duration },
 ): void {
   const { table, bus, relay, encryptionKey, audit, _auditors } = mailroom;
   const own = audit?.function.role?.roleArn;
@@ -40,7 +40,7 @@ export function publishAttributes(
     stringListValue: encodeAttributes({
       bus: bus.eventBusName,
       shards: String(shards),
-      bornLeaseMs: String(bornLease.toMilliseconds()),
+      bornLeaseMs: String(streamLease.toMilliseconds()),
       sweepRole: relay.sweepFunction.role?.roleArn ?? '',
       key: encryptionKey?.keyArn ?? table.tableArn,
       auditors: Fn.join(AUDITORS_SEPARATOR, auditors.length > 0 ? auditors : [noRole(mailroom)]),

@@ -8,7 +8,7 @@ const relay = {
   shards: 8,
   maxAttempts: 10,
   publishedRetention: Duration.days(7),
-  bornLease: Duration.millis(RELAY_TIMINGS.bornLeaseMs),
+  streamLease: Duration.millis(RELAY_TIMINGS.bornLeaseMs),
   publishTimeout: Duration.millis(RELAY_TIMINGS.publishTimeoutMs),
   claimLease: Duration.millis(RELAY_TIMINGS.claimLeaseMs),
   sweepEvery: Duration.millis(RELAY_TIMINGS.sweepEveryMs),
@@ -33,7 +33,7 @@ describe('the shorter timings of the chaos scenarios', () => {
   });
 
   it('are as short as the checks allow with such a publish timeout', () => {
-    expect(relayProblems({ ...relay, bornLease: Duration.seconds(17) })).not.toEqual([]);
+    expect(relayProblems({ ...relay, streamLease: Duration.seconds(17) })).not.toEqual([]);
     expect(relayProblems({ ...relay, claimLease: Duration.seconds(22) })).not.toEqual([]);
   });
 });

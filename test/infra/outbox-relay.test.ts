@@ -40,9 +40,9 @@ describe('the relay', () => {
     expect(sweep(quick)?.Properties.Environment.Variables.MAILROOM_SWEEP_EVERY_MS).toBe('5000');
   });
 
-  test("the stream function's timeout has room for a born lease and a claim", () => {
+  test("the stream function's timeout has room for a stream lease and a claim", () => {
     const template = relayTemplate({
-      bornLease: Duration.seconds(100),
+      streamLease: Duration.seconds(100),
       relay: { claimLease: Duration.seconds(50) },
     });
     const stream = Object.entries(resources(template, 'AWS::Lambda::Function')).find(([id]) =>

@@ -13,7 +13,7 @@ const { seconds, minutes, hours, days, millis } = Duration;
 
 const relay: RelaySettings = {
   shards: 8,
-  bornLease: seconds(30),
+  streamLease: seconds(30),
   publishTimeout: seconds(5),
   claimLease: seconds(30),
   sweepEvery: minutes(1),
@@ -39,7 +39,7 @@ describe("a relay's settings", () => {
   });
 
   const WRONG: Readonly<Record<string, Partial<RelaySettings>>> = {
-    'a born lease that freshness, publish and margin use up': { bornLease: seconds(12) },
+    'a stream lease that freshness, publish and margin use up': { streamLease: seconds(12) },
     'a batching window that makes records late': { batchingWindow: seconds(4) },
     'a batching window of part of a second': { batchingWindow: millis(500) },
     'a claim that a publish could outlast': { claimLease: seconds(12) },
@@ -65,7 +65,7 @@ describe("a relay's settings", () => {
 
   test('work just above their limits', () => {
     const least = {
-      bornLease: millis(12_001),
+      streamLease: millis(12_001),
       claimLease: millis(12_001),
       sweepEvery: seconds(1),
       shards: 256,

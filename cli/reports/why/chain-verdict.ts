@@ -118,7 +118,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   if (scheduled !== undefined) return scheduled;
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
   const begin = row.requeuedAt !== undefined ? 'requeued' : row.dueAt !== undefined ? 'due' : 'committed';
-  // Until its born lease ends, as its own row has it, the sweep leaves the event alone; after a failure, only the sweep retries it.
+  // Until its stream lease ends, as its own row has it, the sweep leaves the event alone; after a failure, only the sweep retries it.
   const isNew = row.lastError === undefined && begin === 'committed' && now <= row.leaseUntil;
   const stopped = publishStopped(
     context,

@@ -161,7 +161,7 @@ export function readPostgresConsumerConfig(env: Environment): ProcessingConfig &
   return postgresConsumerSettings.read(env);
 }
 
-/** As {@link readInboxConfig}, of an inbox in PostgreSQL: without a table, shards and born lease. @throws `BAD_CONFIG`, naming the variable */
+/** As {@link readInboxConfig}, of an inbox in PostgreSQL: without a table, shards and stream lease. @throws `BAD_CONFIG`, naming the variable */
 export function readPostgresInboxConfig(env: Environment): ProcessingConfig {
   return postgresInboxSettings.read(withDefaults(env));
 }

@@ -55,7 +55,7 @@ interface GroupReport {
  * Creates the handler of the stream relay: it publishes the INSERT records of `OUTBOX#` items.
  *
  *     write                          publish                  the sweep may claim it
- *       |----------------- born lease (30 s) ------------------|
+ *       |----------------- stream lease (30 s) ------------------|
  *       |-- fresh (5 s) --|---- late: claimed before publishing --------------- …
  *
  * A fresh record is published immediately and then marked. Any other record is claimed first, on the lease in its image; this
@@ -63,7 +63,7 @@ interface GroupReport {
  * means that another publisher holds the row, and counts as success. So is a record whose producer publishes at once, after its
  * producer's turn, unless the producer marked it. A scheduled event is skipped until it is due; one that was committed after that is
  * late. Records that the bus did not accept are returned to the
- * mapping during their born lease; after that, the sweep publishes them. A record of a shard that the sweep does not read yet is
+ * mapping during their stream lease; after that, the sweep publishes them. A record of a shard that the sweep does not read yet is
  * returned until it does (see {@link createHigherShards}). The handler is also correct if the mapping ignores
  * the records that it returns.
  *

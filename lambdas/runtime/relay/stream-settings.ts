@@ -1,7 +1,7 @@
 import { OUTBOX_PREFIX } from '../store/outbox-partition.ts';
 
 /**
- * A record younger than this, within its born lease, is published without a claim. A batch is not returned to the mapping while
+ * A record younger than this, within its stream lease, is published without a claim. A batch is not returned to the mapping while
  * any of its records is younger, so that a redelivered record is always claimed first. Milliseconds.
  */
 export const FRESH_MS = 5_000;

@@ -100,7 +100,7 @@ describe('2,000 orders in 5 minutes', () => {
     expect(report.lastProcessedMs).toBeLessThan(SWEEP_WAITS_MS + VISIBILITY_MS);
   });
 
-  test('a sweep every 10 seconds publishes each event once its born lease is over', () => {
+  test('a sweep every 10 seconds publishes each event once its stream lease is over', () => {
     const { publishMs } = reportOf('sweep alone, `sweepEvery` 10 s');
     const leasedMs = producerConfig().bornLeaseMs + CLOCK_SKEW_MS;
     expect(publishMs[0]).toBeGreaterThan(leasedMs);

@@ -168,7 +168,7 @@ describe('a trace', () => {
   });
 });
 
-test('an event waits for the stream relay as long as its own born lease lasts', async () => {
+test('an event waits for the stream relay as long as its own stream lease lasts', async () => {
   const mailroom = mailroomInMemory([fine]);
   const outbox = createOutbox({
     config: { ...consumerConfig, bornLeaseMs: 120_000 },

@@ -88,7 +88,7 @@ export function shapeRig(refusal?: { readonly code: string; readonly message: st
       outbox.commit({ events: [OrderChanged.create({ aggregateId: '42', data, sequence })] }),
     /** What the stream relay does with all that was written so far. */
     publish: () => createRelayStream(relay)({ Records: table.stream() }),
-    /** One pass of the sweep, after the born lease and the first age of the minute. */
+    /** One pass of the sweep, after the stream lease and the first age of the minute. */
     sweep: async () => {
       await clock.advance(150_000);
       await createSweepPass(relay)(clock.now() + 60_000);

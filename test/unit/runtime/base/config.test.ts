@@ -88,7 +88,7 @@ describe('the settings of an inbox without a queue', () => {
     );
   });
 
-  test('need the shards and the born lease of the Mailroom only if it publishes', () => {
+  test('need the shards and the stream lease of the Mailroom only if it publishes', () => {
     const publishing = { ...named, MAILROOM_PUBLISHES: '["PaymentCaptured"]' };
     expect(() => readInboxConfig(publishing)).toThrowError(
       /MAILROOM_SHARDS is not set.*functions of the Mailroom.*MAILROOM_PUBLISHES/,

@@ -77,7 +77,7 @@ test('a lower number never replaces a higher one, and a value above 256 is repla
   expect(state(parts)).toMatchObject({ shards: 10 });
 });
 
-test('a record is returned, even after its born lease, until the sweep reads its shard', async () => {
+test('a record is returned, even after its stream lease, until the sweep reads its shard', async () => {
   const parts = outranged();
   await parts.commitIn(0);
   await parts.commitIn(5);

@@ -208,7 +208,7 @@ test('events of several services that may all be published share their calls', a
   expect(parts.bus.calls()).toHaveLength(1);
 });
 
-test('when the born lease has expired, the batch is not returned: the sweep publishes it', async () => {
+test('when the stream lease has expired, the batch is not returned: the sweep publishes it', async () => {
   const parts = rig({ bus: { failCall: () => ({ error: new Error('connect ETIMEDOUT') }) } });
   await parts.outbox.commit({ events: [parts.happened(1)] });
   await parts.clock.advance(31_000);

@@ -225,7 +225,7 @@ test('more often than each minute, the sweep loops over the youngest minutes ins
   await expect(sweep.handler(65_000)).resolves.toMatchObject({ published: 1 });
   expect(parts.clock.now() - startedAt).toBeLessThan(54_000); // 10 s before the function is stopped
   const publishedAt = parts.rows()[0]?.publishedAt ?? 0;
-  expect(publishedAt - startedAt).toBeGreaterThan(32_000); // the born lease and the margin
+  expect(publishedAt - startedAt).toBeGreaterThan(32_000); // the stream lease and the margin
   expect(publishedAt - startedAt).toBeLessThan(40_000);
 });
 
