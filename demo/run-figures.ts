@@ -1,4 +1,5 @@
 import { eventIdTime } from '../lambdas/runtime/store/event-id.ts';
+import type { InboxRow } from '../lambdas/runtime/store/inbox-row.ts';
 import { CONSUMERS, type Readings } from './readings.ts';
 
 /** Percentiles in milliseconds, by nearest rank; 0 without a measurement. */
@@ -29,23 +30,26 @@ export interface RunFigures {
   readonly perSecond: RunSeconds;
 }
 
-/** Reads the times of a run from its rows. A scheduled event waits from its commit until it is due, so it has no latency. */
+/**
+ * Reads the times of a run from its rows. A scheduled event waits from its commit until it is due, and a message whose handler asked for
+ * a wait was not processed sooner on purpose: neither has a latency.
+ */
 export function runFigures({ events, inbox, charges }: Readings): RunFigures {
   const times = events.map(({ row, envelope: { eventId, type, aggregateId } }) => ({
     committedAt: eventIdTime(eventId),
     isScheduled: row.dueAt !== undefined,
     isOrder: type === 'OrderPlaced',
     published: row.publishedAt === undefined ? [] : [row.publishedAt],
-    processed: CONSUMERS.flatMap((consumer) => processedAt(inbox[consumer].get(eventId))),
+    ...processedOf(CONSUMERS.map((consumer) => inbox[consumer].get(eventId))),
     charged: type === 'OrderPlaced' ? (charges.get(aggregateId) ?? []).slice(0, 1).map(({ at }) => at) : [],
   }));
-  const latencyTo = (of: 'published' | 'processed' | 'charged') =>
+  const latencyTo = (of: 'published' | 'processedAtOnce' | 'charged') =>
     latency(
       times.flatMap((event) => (event.isScheduled ? [] : event[of].map((at) => at - event.committedAt))),
     );
   return {
     commitToPublishedMs: latencyTo('published'),
-    commitToProcessedMs: latencyTo('processed'),
+    commitToProcessedMs: latencyTo('processedAtOnce'),
     commitToChargedMs: latencyTo('charged'),
     perSecond: perSecond(
       times.flatMap(({ isOrder, committedAt }) => (isOrder ? [committedAt] : [])),
@@ -55,8 +59,18 @@ export function runFigures({ events, inbox, charges }: Readings): RunFigures {
   };
 }
 
-function processedAt(row: ReturnType<Readings['inbox']['payments']['get']>): number[] {
-  return row?.status === 'PROCESSED' && row.processedAt !== undefined ? [row.processedAt] : [];
+/** The times at which messages were processed, and those of the messages whose handlers asked for no wait. */
+function processedOf(rows: readonly (InboxRow | undefined)[]) {
+  const done = rows.flatMap((row) => {
+    if (row?.status !== 'PROCESSED' || row.processedAt === undefined) return [];
+    return [
+      { at: row.processedAt, waited: row.pastAttempts?.some(({ ended }) => ended === 'waited') ?? false },
+    ];
+  });
+  return {
+    processed: done.map(({ at }) => at),
+    processedAtOnce: done.filter(({ waited }) => !waited).map(({ at }) => at),
+  };
 }
 
 function latency(times: readonly number[]): Latency {

@@ -35,14 +35,14 @@ function expiry(status: OutboxRow['status']): WrittenEvent {
 
 /** Inbox rows that say that every consumer has processed what it must see. */
 function processedBy(events: readonly WrittenEvent[]): Record<Consumer, Map<string, InboxRow>> {
-  const processed = { status: 'PROCESSED', processedAt: AT + 2_050 } as InboxRow;
+  const processed = (): InboxRow => ({ status: 'PROCESSED', processedAt: AT + 2_050 }) as InboxRow;
   return Object.fromEntries(
     CONSUMERS.map((consumer) => [
       consumer,
       new Map(
         events
           .filter(({ envelope }) => CONSUMERS_OF[envelope.type]?.includes(consumer))
-          .map(({ envelope }) => [envelope.eventId, processed]),
+          .map(({ envelope }) => [envelope.eventId, processed()]),
       ),
     ]),
   ) as Record<Consumer, Map<string, InboxRow>>;
@@ -199,6 +199,15 @@ test.each<[string, Partial<Readings>, object, string]>([
   expect(receipt(change).problems.join('\n')).toContain(problem);
   expect(printReceipt(receipt(change))).toContain(problem);
   expect(printReceipt(receipt(change))).not.toContain('Nothing lost');
+});
+
+test('a message whose handler asked for a wait has no latency until it is processed', () => {
+  const read = readings();
+  for (const row of read.inbox.payments.values())
+    Object.assign(row, { processedAt: AT + 20_000, pastAttempts: [{ at: AT, attempt: 1, ended: 'waited' }] });
+  const { commitToProcessedMs, perSecond } = receiptOf(read, { orders: 1, repeats: [], resent: [] });
+  expect(commitToProcessedMs.p99).toBe(2_050);
+  expect(perSecond.processed.at(-1)).toBe(1);
 });
 
 test('dead letters from before the run do not count', () => {

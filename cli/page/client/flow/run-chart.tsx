@@ -32,10 +32,10 @@ function BandBars({ band: { name, total, peak, top, bars } }: { readonly band: B
   return (
     <div class="chart-band">
       <h4>
-        {name} <span class="quiet-text">{`${count(total)} in total, at most ${rate(peak)}`}</span>
+        {name} <span class="quiet-text">{`${count(total)} in total, at most ${perSecond(peak)}`}</span>
       </h4>
       <p class="chart-ends" aria-hidden="true">
-        <span>{rate(top)}</span>
+        <span>{perSecond(top)}</span>
         <span>0</span>
       </p>
       <svg
@@ -43,7 +43,7 @@ function BandBars({ band: { name, total, peak, top, bars } }: { readonly band: B
         width="100%"
         height={BAND_HEIGHT}
         role="img"
-        aria-label={`${name} per second: ${count(total)} in total, at most ${rate(peak)}`}
+        aria-label={`${name} per second: ${count(total)} in total, at most ${perSecond(peak)}`}
       >
         <line x1="0" x2="100%" y1={EDGE} y2={EDGE} />
         {bars.map((value, index) => {
@@ -62,6 +62,11 @@ function BandBars({ band: { name, total, peak, top, bars } }: { readonly band: B
       </svg>
     </div>
   );
+}
+
+/** A rate, without a decimal place if it is whole. */
+function perSecond(value: number): string {
+  return Number.isInteger(value) ? `${count(value)}/s` : rate(value);
 }
 
 /** An axis of time below charts, from 0. */
