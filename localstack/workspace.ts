@@ -13,10 +13,10 @@ export const projectRoot = dirname(ownFolder);
 const inRepository = import.meta.url.endsWith('.ts');
 
 /** The user's cache: what is downloaded once for every clone and installed package, and outlives any `npm install`. */
-const cacheDir = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'mailroom');
+const cacheDir = () => join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'mailroom');
 
 /** The folder for the engine's logs, process files and deployments: git-ignored in the repository, in the cache for an installed package. */
-const localDir = inRepository ? join(projectRoot, '.local') : cacheDir;
+const localDir = inRepository ? join(projectRoot, '.local') : cacheDir();
 
 /** The default port of the local AWS: LocalStack's, which most tools expect. */
 export const DEFAULT_PORT = 4566;
@@ -40,10 +40,11 @@ export function localFile(name: string): string {
 
 /** The path of a file in the user's cache, which is created if missing; beside the logs if the user has no folder to write to. */
 export function cacheFile(name: string): string {
+  const dir = cacheDir();
   try {
-    mkdirSync(cacheDir, { recursive: true });
-    accessSync(cacheDir, constants.W_OK);
-    return join(cacheDir, name);
+    mkdirSync(dir, { recursive: true });
+    accessSync(dir, constants.W_OK);
+    return join(dir, name);
   } catch {
     return localFile(name);
   }
