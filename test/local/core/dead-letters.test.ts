@@ -46,8 +46,8 @@ describe.concurrent('dead letters of a consumer', () => {
       type: 'PaymentCaptured',
       sentAt: expect.any(Number),
       expiresAt: sentAt + 14 * 86_400_000,
-      fingerprint: null,
-      lastError: null,
+      fingerprint: 'received and never claimed: does the function start?',
+      lastError: 'received and never claimed: does the function start?',
       effects: [],
     });
     expect(deadLetters[unreadable]).toMatchObject({ eventId: null, type: null });
