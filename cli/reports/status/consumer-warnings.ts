@@ -31,6 +31,8 @@ export interface Warning {
   readonly forMs: number;
   /** `behind`: the age that its oldest message usually does not exceed, milliseconds; absent once it is older than the alarm allows. */
   readonly usualMs?: number;
+  /** `failing`: the error of its newest failed message; absent if none is stored. */
+  readonly lastError?: string;
   /** `missing`: the time from which an audit is certain, epoch milliseconds; `null` until its queue is empty. */
   readonly conclusiveAt?: number | null;
 }
@@ -105,11 +107,27 @@ export function createWarnings(
     const states = await deps.stored.inbox.byEvents(messages, (_message, row) => inboxState(row, now));
     if (states.some((state) => state.is === 'processed' && state.row.resolvedBy === undefined))
       return undefined;
-    return { consumer: consumer.name, look: 'failing', messages: failed.length, forMs: now - since };
+    const found = {
+      consumer: consumer.name,
+      look: 'failing' as const,
+      messages: failed.length,
+      forMs: now - since,
+    };
+    const lastError = newestError(failed);
+    return lastError === undefined ? found : { ...found, lastError };
   }
 
   return async (reading) =>
     (await failing(reading)) ?? unclaimed(reading, now) ?? fallingBehind(deps, reading);
+}
+
+function newestError(failed: readonly WaitingMessage[]): string | undefined {
+  const errors = failed.flatMap(({ failedAt = 0, state }) =>
+    state.is === 'failed' && state.row.lastError !== undefined
+      ? [{ failedAt, text: state.row.lastError }]
+      : [],
+  );
+  return errors.toSorted((a, b) => b.failedAt - a.failedAt)[0]?.text;
 }
 
 /** Judges a backlog that is not yet as old as the alarm allows. The history is read only if messages wait for minutes. */

@@ -1,6 +1,6 @@
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import { many } from '../../terminal/output.ts';
+import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { PartProblem } from '../checks/check.ts';
@@ -83,8 +83,10 @@ interface Fact extends Pick<Finding, 'code' | 'part' | 'count' | 'what'> {
 type LookFact = Pick<Fact, 'what' | 'commands'> & Partial<Fact>;
 
 const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
-  failing: ({ consumer, messages, forMs }) => ({
-    what: `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}`,
+  failing: ({ consumer, messages, forMs, lastError }) => ({
+    what:
+      `${consumer} fails at every message${lastError === undefined ? '' : ` (${clipped(lastError)})`}: ${messages} failed, and it processed ` +
+      `none of the events of the last ${duration(forMs)}`,
     commands: [shell`messages list --failed --by cause --consumer ${consumer}`],
   }),
   stalled: ({ consumer, messages, forMs }) => ({

@@ -69,7 +69,9 @@ describe('a consumer whose every attempt fails', () => {
       looks: [{ consumer: 'worker', look: 'failing', messages: 10 }],
     });
     const text = statusText(report, lines);
-    expect(unwrapped(text)).toMatch(/^1 warning .*worker fails at every message: 10 failed/);
+    expect(unwrapped(text)).toMatch(
+      /^1 warning .*worker fails at every message \(the bank is closed\): 10 failed/,
+    );
     expect(text).toContain('mailroom messages list --failed --by cause --consumer worker');
   });
 

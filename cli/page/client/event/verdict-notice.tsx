@@ -55,7 +55,7 @@ export function VerdictNotice({ document }: VerdictNoticeProps) {
         <NextAttempt document={document} />
         <Deadline deadLetter={deadLetter} />
       </dl>
-      <Action verdict={document.verdict} />
+      <Action document={document} />
       <details>
         <summary>The whole verdict</summary>
         {whole}
@@ -64,17 +64,25 @@ export function VerdictNotice({ document }: VerdictNoticeProps) {
   );
 }
 
-/** The effects that may have happened without a result. */
-function Doubts({ document: { verdict, effectsInDoubt } }: VerdictNoticeProps) {
-  const { eventId, consumer, state } = verdict;
-  const doubts = effectsInDoubt.filter((one) => one.eventId === eventId && one.consumer === consumer);
-  return doubts.map(({ effect, key }) => (
+/** The effects of the message that may have happened without a result. */
+function doubtsOf({
+  verdict: { eventId, consumer },
+  effectsInDoubt,
+}: WhyDocument): WhyDocument['effectsInDoubt'] {
+  return effectsInDoubt.filter((one) => one.eventId === eventId && one.consumer === consumer);
+}
+
+function Doubts({ document }: VerdictNoticeProps) {
+  const { state } = document.verdict;
+  return doubtsOf(document).map(({ effect, key }) => (
     <Fact key={key} title="Effect in doubt">
       <strong>
         <Stored text={effect} clip={80} />
       </strong>{' '}
       may have happened.{' '}
-      {state === 'retrying' ? 'The next attempt repeats it under the key' : 'Ask its provider about the key'}{' '}
+      {state === 'retrying'
+        ? 'The next attempt repeats it under the key'
+        : 'First ask its provider about the key that every attempt and a redrive send:'}{' '}
       <code>
         <Stored text={key} />
       </code>
@@ -94,12 +102,8 @@ function NextAttempt({ document: { verdict, events } }: VerdictNoticeProps) {
   );
 }
 
-interface VerdictProps {
-  readonly verdict: WhyDocument['verdict'];
-}
-
 /** When the dead letter is permanently deleted, and the verdict of the deployed code unless it would run. */
-function Deadline({ deadLetter }: Pick<VerdictProps['verdict'], 'deadLetter'>) {
+function Deadline({ deadLetter }: Pick<WhyDocument['verdict'], 'deadLetter'>) {
   if (deadLetter === null) return null;
   const { source, expiresAt, verdict } = deadLetter;
   const shown = verdict === null || verdict === 'runs' ? null : shownVerdict(verdict, source);
@@ -110,15 +114,19 @@ function Deadline({ deadLetter }: Pick<VerdictProps['verdict'], 'deadLetter'>) {
       </Fact>
       {shown !== null && (
         <Fact title="Deployed code">
-          <State is={shown.is}>{shown.label}</State>
+          <State is={shown.is}>{shown.label}</State> {shown.todo}
         </Fact>
       )}
     </>
   );
 }
 
-/** The one action: the plan of a redrive that would run, the dead letter of one that would not, or the command. */
-function Action({ verdict: { next, deadLetter } }: VerdictProps) {
+/**
+ * The one action: the plan of a redrive that would run, the dead letter of one that would not, or the command. With an effect in doubt, its
+ * provider comes first.
+ */
+function Action({ document }: VerdictNoticeProps) {
+  const { next, deadLetter } = document.verdict;
   const { allowsChanges } = useMailroom().info;
   const [isPlanning, setPlanning] = useState(false);
   const { source = '', id = '', verdict = null } = deadLetter ?? {};
@@ -126,7 +134,11 @@ function Action({ verdict: { next, deadLetter } }: VerdictProps) {
   if (isRunnable && allowsChanges) {
     return (
       <p>
-        <button type="button" class="primary" onClick={() => setPlanning(true)}>
+        <button
+          type="button"
+          class={doubtsOf(document).length > 0 ? undefined : 'primary'}
+          onClick={() => setPlanning(true)}
+        >
           Plan a redrive
         </button>
         {isPlanning && (
