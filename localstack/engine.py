@@ -7,6 +7,7 @@ MiniStack answers any `Host`, any `Origin` and any user of the machine. Everyone
 runs code as the developer. The guard below refuses requests that a web page or another user can send.
 """
 
+import asyncio
 import json
 import os
 import re
@@ -37,8 +38,12 @@ sys.argv = sys.argv[:1]
 import hypercorn.asyncio as hypercorn  # noqa: E402
 import ministack.app as ministack  # noqa: E402
 import uvicorn  # noqa: E402
+from hypercorn.app_wrappers import ASGIWrapper  # noqa: E402
+from hypercorn.asyncio.tcp_server import TCPServer  # noqa: E402
+from hypercorn.asyncio.worker_context import WorkerContext  # noqa: E402
 from ministack.services import dynamodb, eventbridge  # noqa: E402
 from ministack.services.cloudformation import provisioners  # noqa: E402
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: E402
 
 # Hosts that are served without further proof: no page and no DNS server can point them elsewhere. By the name of a function URL or
 # of an API (MiniStack's ids), MiniStack calls that function or API and no service.
@@ -203,14 +208,37 @@ provisioners._RESOURCE_HANDLERS["AWS::Events::EventBusPolicy"] = {
     "delete": delete_bus_policy,
 }
 
+class EitherVersion(HttpToolsProtocol):
+    """HTTP/1.1. A connection that begins with HTTP/2, such as one of the SDK to Kinesis, is handed to MiniStack's own server."""
+
+    hypercorn_config = None
+    is_new = True
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_new and data.startswith(b"PRI * HTTP/2.0"):
+            self.connections.discard(self)
+            reader = asyncio.StreamReader(loop=self.loop)
+            streams = asyncio.StreamReaderProtocol(reader, self.serve_http2, loop=self.loop)
+            self.transport.set_protocol(streams)
+            streams.connection_made(self.transport)
+            streams.data_received(data)
+        else:
+            self.is_new = False
+            super().data_received(data)
+
+    async def serve_http2(self, reader, writer) -> None:
+        await TCPServer(ASGIWrapper(guarded), self.loop, self.hypercorn_config, WorkerContext(None), {}, reader, writer)
+
+
 async def serve(app, config) -> None:
     """MiniStack's own server, Hypercorn, parses HTTP in Python, which takes more of the processor than most requests do."""
+    EitherVersion.hypercorn_config = config
     host, port = config.bind[0].rsplit(":", 1)
     settings = uvicorn.Config(
         app,
         host=host,
         port=int(port),
-        http="httptools",
+        http=EitherVersion,
         ws="wsproto",
         lifespan="on",
         timeout_keep_alive=config.keep_alive_timeout,

@@ -111,6 +111,9 @@ export async function readWith<T>(actions: readonly string[], read: () => Promis
   }
 }
 
+/** A sweep that cannot run is not reported as silent, too, nor a function that cannot run as one that fails. */
+const CONSEQUENCES: ReadonlySet<ProblemKind> = new Set(['sweep-silent', 'invocations-fail']);
+
 /**
  * Runs checks concurrently.
  *
@@ -129,7 +132,9 @@ export async function runChecks(
     return result;
   });
   const problems = found.flatMap(({ problems }) => problems);
-  const isSweepBroken = problems.some(({ part, problem }) => part === 'sweep' && problem !== 'sweep-silent');
+  const isExplained = ({ part, problem }: PartProblem) =>
+    CONSEQUENCES.has(problem) &&
+    problems.some((other) => other.part === part && !CONSEQUENCES.has(other.problem));
   const notChecked = new Map<string, { needs: readonly string[]; parts: string[] }>();
   const skipped = new Set<string>();
   for (const { part, refusal } of found) {
@@ -141,8 +146,7 @@ export async function runChecks(
     } else skipped.add(`${part}: this endpoint does not support ${needs.join(' or ')}`);
   }
   return {
-    // A sweep that cannot run is not reported as silent, too.
-    problems: problems.filter(({ problem }) => problem !== 'sweep-silent' || !isSweepBroken),
+    problems: problems.filter((found) => !isExplained(found)),
     notChecked: [...notChecked.values()],
     skipped: [...skipped],
   };

@@ -142,34 +142,6 @@ describe('the status of the order system', () => {
     });
   });
 
-  test('names a function that does not start while its messages are received, and the command for its log', async () => {
-    const { consumers } = await deployed();
-    const name = 'notifications';
-    const FunctionName = consumers.find((consumer) => consumer.name === name)?.function ?? '';
-    const invoke = () =>
-      lambda.send(new InvokeCommand({ FunctionName, Payload: JSON.stringify({ Records: [] }) }));
-    const exported = (Handler: string) =>
-      lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Handler }));
-    onTestFinished(async () => {
-      await exported('index.handler');
-      // One that succeeds, so that later tests find nothing.
-      await eventually(async () => expect((await invoke()).FunctionError).toBeUndefined());
-    });
-    await exported('index.misspelled');
-    const { envelope } = await unpublishedOrder();
-    await send(name, [asDelivered('orders', envelope)]);
-    await eventually(async () => expect((await invoke()).FunctionError).toBeDefined());
-    await eventually(async () => {
-      await invoke();
-      expect(await problems()).toMatchObject([{ part: name, problem: 'invocations-fail' }]);
-    });
-    const status = await mailroom('status');
-    expect(status.code).toBe(1);
-    expect(unwrapped(status.out)).toMatch(/notifications received messages \d+ times in the last 15 min/);
-    const logs = await runPrinted(printedCommand(status, 'logs notifications'));
-    expect(logs).toMatchObject({ code: 0, out: expect.stringContaining('logs filter-log-events') });
-  });
-
   test('names a reserved concurrency of 0, and the command after which the consumer goes on', async () => {
     const { consumers } = await deployed();
     const name = 'notifications';
@@ -188,6 +160,34 @@ describe('the status of the order system', () => {
     await eventually(async () => {
       expect(await message(name, envelope.eventId)).toBeDefined();
     });
+  });
+
+  test('names a function that does not start while its messages are received, and the command for its log', async () => {
+    const { consumers } = await deployed();
+    const name = 'notifications';
+    const FunctionName = consumers.find((consumer) => consumer.name === name)?.function ?? '';
+    const invoke = () =>
+      lambda.send(new InvokeCommand({ FunctionName, Payload: JSON.stringify({ Records: [] }) }));
+    const exported = (Handler: string) =>
+      lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Handler }));
+    onTestFinished(async () => {
+      await exported('index.handler');
+      // One that succeeds, so that its failures are not all that there is.
+      await eventually(async () => expect((await invoke()).FunctionError).toBeUndefined());
+    });
+    await exported('index.misspelled');
+    const { envelope } = await unpublishedOrder();
+    await send(name, [asDelivered('orders', envelope)]);
+    await eventually(async () => expect((await invoke()).FunctionError).toBeDefined());
+    await eventually(async () => {
+      await invoke();
+      expect(await problems()).toMatchObject([{ part: name, problem: 'invocations-fail' }]);
+    });
+    const status = await mailroom('status');
+    expect(status.code).toBe(1);
+    expect(unwrapped(status.out)).toMatch(/notifications received messages \d+ times in the last 15 min/);
+    const logs = await runPrinted(printedCommand(status, 'logs notifications'));
+    expect(logs).toMatchObject({ code: 0, out: expect.stringContaining('logs filter-log-events') });
   });
 });
 

@@ -62,7 +62,7 @@ describe.concurrent('why', () => {
 
     const brief = await mailroom('why', eventId);
     expect(unwrapped(brief.out)).toMatch(
-      /^processed OrderPlaced .* every consumer that must receive them\. $/,
+      /^processed OrderPlaced .*: published, and processed by inventory \(.+ after its commit\), payments \(.+\); StockReserved by /,
     );
     const whole = await mailroom('why', eventId, '--story');
     expect(whole.out).toMatch(/OrderPlaced\s+payments\s+effect charge completed/);
