@@ -89,3 +89,8 @@ export function fitted(text: string, { rows, columns }: TerminalSize): string {
 export function many(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
+
+/** The place of a number in a row, e.g. `second`, `4th`. @param count - at least 2 */
+export function ordinal(count: number): string {
+  return { 2: 'second', 3: 'third' }[count] ?? `${count}th`;
+}

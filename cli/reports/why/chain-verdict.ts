@@ -4,6 +4,7 @@ import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { eventIdShard, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { effectText, openEffects } from '../../deployment/effects.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
@@ -22,7 +23,7 @@ import {
   worstFirst,
 } from './event-state.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
-import { causeText, effectsText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
+import { causeText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
 import { blockingVerdict, discardLine, orderedVerdict, SUPERSEDED_TODO } from './order-verdict.ts';
 import { processedText } from './processed-text.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
@@ -237,4 +238,14 @@ function skippedByRedrive(
     'It is older than the inbox retention, so it may have been processed, and a redrive would leave it. If it was not, do its ' +
     'work by hand, then resolve it:';
   return { text, next: shell`messages resolve ${atHome(consumer).name} ${event.eventId}` };
+}
+
+/** Names the effects that have happened, or may have, while the work of the message is not done. */
+function effectsText({ event, consumer, row, context }: MessageFacts): string {
+  const effects = openEffects(event.eventId, atHome(consumer).name, row, context.now);
+  if (effects.length === 0) return '';
+  const said = effects.map((effect) => ` ${effectText(effect).replace(/^e/, 'E')}.`).join('');
+  const inDoubt = effects.some(({ state }) => state !== 'completed');
+  const repeated = inDoubt ? ' An attempt repeats what has not completed under the same key.' : '';
+  return `${said} Ask its provider before you settle this by hand.${repeated}`;
 }

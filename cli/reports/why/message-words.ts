@@ -3,7 +3,6 @@ import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
-import { effectText, openEffects } from '../../deployment/effects.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
 import { clipped, many, minuteAfter } from '../../terminal/output.ts';
@@ -257,16 +256,6 @@ function expiryText({ deadLetter, context }: MessageFacts): string {
 
 function redriveCommand({ deadLetter }: MessageFacts): ShellText {
   return shell`dlq redrive ${deadLetter?.source.name ?? ''} ${deadLetter?.id ?? ''}`;
-}
-
-/** Names the effects that have happened, or may have, while the work of the message is not done. */
-export function effectsText({ event, consumer, row, context }: MessageFacts): string {
-  const effects = openEffects(event.eventId, atHome(consumer).name, row, context.now);
-  if (effects.length === 0) return '';
-  const said = effects.map((effect) => ` ${effectText(effect).replace(/^e/, 'E')}.`).join('');
-  const inDoubt = effects.some(({ state }) => state !== 'completed');
-  const repeated = inDoubt ? ' An attempt repeats what has not completed under the same key.' : '';
-  return `${said} Ask its provider before you settle this by hand.${repeated}`;
 }
 
 function attemptOf({ row, consumer }: MessageFacts): string {

@@ -8,7 +8,7 @@ import type { StoredEffect } from '../../../lambdas/runtime/store/stored-effect.
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { STATE_WORDS } from '../../deployment/effects.ts';
 import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
-import { clipped, many } from '../../terminal/output.ts';
+import { clipped, many, ordinal } from '../../terminal/output.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 
@@ -287,10 +287,6 @@ function runsBefore(name: string, { startedAt }: StoredEffect, { pastAttempts }:
   const ran = pastAttemptsOf(pastAttempts).filter(({ effects }) => Object.hasOwn(effects ?? {}, name));
   // The attempt that started it last is over, and is one of them.
   return ran.filter(({ at }) => at < startedAt).length;
-}
-
-function ordinal(count: number): string {
-  return { 2: 'second', 3: 'third' }[count] ?? `${count}th`;
 }
 
 function errorText({ lastError }: { readonly lastError?: string | undefined }): string {
