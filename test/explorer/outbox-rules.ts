@@ -5,7 +5,7 @@ import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Change } from '../../testing/explorer/past-items.ts';
 
 /**
- * Who acts on outbox rows: `stream` actors may use a row's stream lease, a `producer` may publish under it during its turn, an `operator`
+ * The actors on outbox rows: `stream` actors may use a row's stream lease, a `producer` may publish under it during its turn, an `operator`
  * may requeue.
  */
 export type Role = 'producer' | 'stream' | 'sweep' | 'operator';

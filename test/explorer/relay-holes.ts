@@ -19,8 +19,8 @@ export interface Hole<T> {
   /** The setting in which it shows. */
   readonly where: string;
   /**
-   * What has to go wrong there beside, and how often the nearest schedule that shows it leaves the ordinary way:
-   * `npm run test:nightly` checks that less does not. @default nothing
+   * The faults that it takes there, and the deviations of the nearest schedule that shows it: `npm run test:nightly` checks that fewer do
+   * not show it. @default none
    */
   readonly needs?: Partial<Budget> & { readonly deviations?: number };
   readonly found: RegExp;

@@ -64,7 +64,7 @@ interface SeededEvent {
   readonly dueInMs?: number;
   /** @default the rig's service */
   readonly source?: string;
-  /** How long a publisher that died still holds it, milliseconds. @default until its stream lease has ended */
+  /** The time for which a publisher that died still holds it, milliseconds. @default the rest of its stream lease */
   readonly heldForMs?: number;
 }
 

@@ -8,7 +8,7 @@ const { DeliveryAlarms, Mailroom, MailroomBus } = library;
 /** Makes a construct as a program in JavaScript does, without a compiler. */
 type Make = new (scope: Stack, id: string, props?: unknown) => unknown;
 
-/** What an app makes, and the required properties of each. */
+/** Each construct that an app creates, with its required properties. */
 const CONSTRUCTS = {
   BusForward: ['bus', 'target', 'from', 'events', 'removalPolicy'],
   DeliveryAlarms: ['mailroom', 'alarms'],

@@ -1,4 +1,4 @@
-/** What is said where settings are refused: each case with its error. A case that is accepted has none. */
+/** Runs cases that refuse settings, and lists each with its error. An accepted case has none. */
 export function refusalsOf<Props>(
   cases: Readonly<Record<string, Props>>,
   make: (props: Props) => unknown,

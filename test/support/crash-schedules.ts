@@ -8,7 +8,7 @@ type Program = (turn: Turn, onCrash: (act: () => void) => void) => Promise<void>
 
 /** One system, in its first state. */
 export interface CrashedSystem {
-  /** What runs at a time. A program that crashes starts again. */
+  /** The programs that run at the same time. One that crashes starts again. */
   readonly programs: readonly Program[];
   /** Called after every program has ended. It throws if a rule is broken. */
   readonly check: () => Promise<void>;

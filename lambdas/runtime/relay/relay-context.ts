@@ -17,7 +17,7 @@ import type { PublishContext } from './publish-events.ts';
  *
  *     born                       claim                      publish      mark
  *      |--- leased to the stream ---|                          |          |
- *      |<------- streamLease -------->|<------ claimLease ------>|          |
+ *      |<------ streamLease ------->|<------ claimLease ------>|          |
  *                                   leaseUntil moves           PutEvents  PENDING -> PUBLISHED
  *
  * Rows are published first and marked second: after a crash in between, the event is published again under the same event id,

@@ -55,7 +55,7 @@ interface GroupReport {
  * Creates the handler of the stream relay: it publishes the INSERT records of `OUTBOX#` items.
  *
  *     write                          publish                  the sweep may claim it
- *       |----------------- stream lease (30 s) ------------------|
+ *       |---------------- stream lease (30 s) -----------------|
  *       |-- fresh (5 s) --|---- late: claimed before publishing --------------- …
  *
  * A fresh record is published immediately and then marked. Any other record is claimed first, on the lease in its image; this
