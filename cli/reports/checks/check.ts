@@ -111,8 +111,23 @@ export async function readWith<T>(actions: readonly string[], read: () => Promis
   }
 }
 
+/** The problems of a part because of which its function does not run, or fails at the start. */
+const STOPS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
+  'no-function',
+  'concurrency-zero',
+  'no-mapping',
+  'mapping-disabled',
+  'paused',
+  'function-failed',
+  'settings',
+  'role',
+]);
+
 /** A sweep that cannot run is not reported as silent, too, nor a function that cannot run as one that fails. */
-const CONSEQUENCES: ReadonlySet<ProblemKind> = new Set(['sweep-silent', 'invocations-fail']);
+function isExplained({ problem }: PartProblem, others: readonly PartProblem[]): boolean {
+  if (problem === 'sweep-silent') return others.length > 0;
+  return problem === 'invocations-fail' && others.some((other) => STOPS.has(other.problem));
+}
 
 /**
  * Runs checks concurrently.
@@ -132,9 +147,8 @@ export async function runChecks(
     return result;
   });
   const problems = found.flatMap(({ problems }) => problems);
-  const isExplained = ({ part, problem }: PartProblem) =>
-    CONSEQUENCES.has(problem) &&
-    problems.some((other) => other.part === part && !CONSEQUENCES.has(other.problem));
+  const othersOf = (found: PartProblem) =>
+    problems.filter((other) => other.part === found.part && other.problem !== found.problem);
   const notChecked = new Map<string, { needs: readonly string[]; parts: string[] }>();
   const skipped = new Set<string>();
   for (const { part, refusal } of found) {
@@ -146,7 +160,7 @@ export async function runChecks(
     } else skipped.add(`${part}: this endpoint does not support ${needs.join(' or ')}`);
   }
   return {
-    problems: problems.filter((found) => !isExplained(found)),
+    problems: problems.filter((found) => !isExplained(found, othersOf(found))),
     notChecked: [...notChecked.values()],
     skipped: [...skipped],
   };

@@ -45,7 +45,8 @@ export async function* invocationFaults(
   if (queue === undefined || queue.messages === 0) return;
   const { invocations, errors } = await resources.invocations(name);
   if (errors < FAILURES_MIN || errors < invocations) return;
-  const text = `${part} received messages ${errors} times in the last ${duration(INVOCATIONS_MS)}, and its function ${name} failed each time: does it start?`;
+  // Its messages invoked it, or a command that asked it about dead letters.
+  const text = `the function ${name} of ${part} failed at each of its ${errors} invocations in the last ${duration(INVOCATIONS_MS)}, and messages wait: does it start?`;
   yield { problem: 'invocations-fail', text, fix: ['npx', 'cdk-mailroom', 'logs', part] };
 }
 

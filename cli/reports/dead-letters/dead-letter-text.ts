@@ -15,6 +15,7 @@ export function deadLetterJson(deadLetter: DeadLetter) {
     expiresAt: deadLetter.expiresAt ?? null,
     fingerprint: deadLetter.fingerprint ?? null,
     lastError: deadLetter.lastError ?? null,
+    neverClaimed: deadLetter.isNeverClaimed ?? false,
     effects: deadLetter.effects ?? [],
   };
 }

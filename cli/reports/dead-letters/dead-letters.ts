@@ -30,10 +30,12 @@ export interface DeadLetter extends MessageStanding {
   readonly sentAt: number | undefined;
   /** When it is permanently deleted, epoch milliseconds; absent for DEAD events, which are kept. */
   readonly expiresAt: number | undefined;
-  /** The fingerprint of its row; for a rule EventBridge's error, for the stream the mapping's condition. */
+  /** The fingerprint of its row; for a rule EventBridge's error, for the stream the mapping's condition; without a row, what that means. */
   readonly fingerprint: string | undefined;
   /** The last error of its row. */
   readonly lastError: string | undefined;
+  /** Its consumer has no row of it: no worker has claimed it. @default false */
+  readonly isNeverClaimed?: boolean | undefined;
   /** The side effects that have happened, or may have, while its work is not done. @default none */
   readonly effects?: readonly StartedEffect[] | undefined;
   /** Its message has a number in the order of its consumer, as the plan of a redrive has found. @default false */
@@ -113,12 +115,17 @@ async function explained(
   const letter = { id, eventId, type, sentAt, expiresAt, received: message };
   if (source.kind === 'stream') return { ...letter, fingerprint: cause, lastError: undefined };
   const standing = await standingOf(deps, source.consumer, letter);
-  const isUnclaimed = source.kind === 'consumer' && eventId !== undefined && standing.row === undefined;
-  const { fingerprint, lastError } = standing.isRowDeleted
-    ? ROW_DELETED
-    : isUnclaimed
-      ? NEVER_CLAIMED
-      : (readable(standing.row) ?? {});
+  // A message that could not be read at first has its row under the id of its body.
+  const row = standing.row ?? standing.unreadRow;
+  if (source.kind === 'consumer' && eventId !== undefined && row === undefined && !standing.isRowDeleted)
+    return {
+      ...letter,
+      fingerprint: NEVER_CLAIMED,
+      lastError: undefined,
+      isNeverClaimed: true,
+      ...standing,
+    };
+  const { fingerprint, lastError } = standing.isRowDeleted ? ROW_DELETED : (readable(row) ?? {});
   return { ...letter, fingerprint: cause ?? fingerprint, lastError: cause ?? lastError, ...standing };
 }
 
@@ -160,11 +167,8 @@ const ROW_DELETED = {
   lastError: 'its inbox row was deleted by hand',
 };
 
-/** SQS moved it after its last receive, and the consumer has no row of it. */
-const NEVER_CLAIMED = {
-  fingerprint: 'received and never claimed: does the function start?',
-  lastError: 'received and never claimed: does the function start?',
-};
+/** The cause of a dead letter of which its consumer has no row. */
+const NEVER_CLAIMED = 'never claimed: does the function start, and reach its table?';
 
 async function deadEvents(
   { directory, table, stored }: DeadLetterDeps,

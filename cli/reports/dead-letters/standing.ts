@@ -17,7 +17,9 @@ export interface MessageStanding {
   readonly row?: EventAtConsumer['row'];
   /** In order: the row of each one names the next. @default none */
   readonly replacements?: readonly EventAtConsumer[] | undefined;
-  /** An operator has settled it under the id of its body, when its event could not be read. @default false */
+  /** The row under the id of its body, from the time when its event could not be read. @default none */
+  readonly unreadRow?: EventAtConsumer['row'];
+  /** An operator has settled it under that id. @default false */
   readonly isSettledUnread?: boolean | undefined;
   /** Its row was deleted by hand: it has the pointer of a rejected message. No effect of it is known. @default false */
   readonly isRowDeleted?: boolean | undefined;
@@ -61,15 +63,14 @@ export async function readStanding(
     next = replacementOf(replacement.row);
   }
   const isRowDeleted = row === undefined && (await deadLetters.isRejected(consumer, eventId));
-  const isSettledUnread =
-    unread !== undefined &&
-    unread !== eventId &&
-    isFinal(inboxState(await inbox.byEvent(consumer, unread, true), 0));
+  const unreadRow =
+    unread === undefined || unread === eventId ? undefined : await inbox.byEvent(consumer, unread, true);
   return {
     row,
     replacements,
     ...(isRowDeleted && { isRowDeleted }),
-    ...(isSettledUnread && { isSettledUnread }),
+    ...(unreadRow !== undefined && { unreadRow }),
+    ...(isFinal(inboxState(unreadRow, 0)) && { isSettledUnread: true }),
   };
 }
 

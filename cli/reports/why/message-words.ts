@@ -106,7 +106,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
       const { receives } = deadLetter?.received ?? {};
       const times = receives === undefined ? '' : ` about ${many(receives, 'time')}`;
       const logs = context.commandLine(shell`logs ${atHome(consumer).name}`);
-      return `${name} was received${times} and never claimed by ${consumer.name}: does its function start? Its log: \`${logs}\`. ${expiryText(facts)}`;
+      return `${name} was received${times} and never claimed by ${consumer.name}: does its function start, and reach its table? Its log: \`${logs}\`. ${expiryText(facts)}`;
     },
     next: (facts) => facts.context.commandLine(redriveCommand(facts)),
   },

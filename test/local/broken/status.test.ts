@@ -185,7 +185,7 @@ describe('the status of the order system', () => {
     });
     const status = await mailroom('status');
     expect(status.code).toBe(1);
-    expect(unwrapped(status.out)).toMatch(/notifications received messages \d+ times in the last 15 min/);
+    expect(unwrapped(status.out)).toMatch(/of notifications failed at each of its \d+ invocations in the last 15 min/);
     const logs = await runPrinted(printedCommand(status, 'logs notifications'));
     expect(logs).toMatchObject({ code: 0, out: expect.stringContaining('logs filter-log-events') });
   });

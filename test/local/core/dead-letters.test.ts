@@ -46,8 +46,9 @@ describe.concurrent('dead letters of a consumer', () => {
       type: 'PaymentCaptured',
       sentAt: expect.any(Number),
       expiresAt: sentAt + 14 * 86_400_000,
-      fingerprint: 'received and never claimed: does the function start?',
-      lastError: 'received and never claimed: does the function start?',
+      fingerprint: 'never claimed: does the function start, and reach its table?',
+      lastError: null,
+      neverClaimed: true,
       effects: [],
     });
     expect(deadLetters[unreadable]).toMatchObject({ eventId: null, type: null });

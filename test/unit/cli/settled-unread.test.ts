@@ -94,6 +94,14 @@ describe.each([
   });
 });
 
+test('a dead letter that could not be read at first has the cause of its rejection, and is not called unclaimed', async () => {
+  const { run } = await corrected();
+  const { deadLetterSources } = await run('dlq', 'list', 'consumer:worker');
+  expect(deadLetterSources[0].deadLetters).toMatchObject([
+    { eventId, fingerprint: expect.stringContaining('BAD_EXTERNAL_ID'), neverClaimed: false },
+  ]);
+});
+
 test('a message that was not settled runs once it can be read, and so does another one after a decision', async () => {
   const { queue, drain, ran, table, clock } = await corrected();
   await resolveMessage({ table, clock }, { ...note, eventId: unreadableId('another body') });

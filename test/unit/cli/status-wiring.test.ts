@@ -68,9 +68,25 @@ test('a function that fails at every invocation is a warning with the command fo
   });
   expect(text).toMatch(/^.*1 warning/);
   expect(unwrapped(text)).toContain(
-    'worker received messages 6 times in the last 15 min, and its function worker-function failed each time: does it start?',
+    'the function worker-function of worker failed at each of its 6 invocations in the last 15 min, and messages wait: does it start?',
   );
   expect(text).toContain('mailroom logs worker');
+});
+
+test('a function that fails at every invocation is reported beside a setting that does not stop it, and not beside one that does', async () => {
+  const found = async (plant: (deployed: Deployed) => void) => {
+    const deployed = resourcesInMemory();
+    deployed.settings.invocations.set(worker.function, { invocations: 6, errors: 6 });
+    deployed.changeQueue(worker.queue, { messages: 1 });
+    plant(deployed);
+    return (await statusOf(deployed.resources)).report.wiring.problems.map(({ problem }) => problem);
+  };
+  expect(await found(({ changeMapping }) => changeMapping(worker.function, { batchSize: 1 }))).toEqual([
+    'invocations-fail',
+    'batch-size',
+  ]);
+  expect(await found((deployed) => disableMapping(deployed, worker.function))).toEqual(['mapping-disabled']);
+  expect(await found(({ reserved }) => reserved.set(worker.function, 0))).toEqual(['concurrency-zero']);
 });
 
 describe('the status finds, and names the command that repairs it:', () => {

@@ -76,7 +76,7 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect(code).toBe(1);
     expect(text).toMatch(/^late/);
     expect(text).toContain(
-      'Cause: worker received messages 6 times in the last 15 min, and its function worker-function failed each time: does it start?',
+      'Cause: the function worker-function of worker failed at each of its 6 invocations in the last 15 min, and messages wait: does it start?',
     );
     expect(lines.at(-1)).toBe('  npx cdk-mailroom logs worker --stage dev');
   });
@@ -101,7 +101,7 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect((await whyOf(mailroom, eventId)).text).toMatch(/^retrying/);
   });
 
-  test('a dead letter without a row was received and never claimed: why and dlq list ask whether the function starts', async () => {
+  test('a dead letter without a row was never claimed: why and dlq list ask whether the function starts', async () => {
     const mailroom = troubled();
     const eventId = await commit(mailroom);
     await mailroom.publish();
@@ -112,10 +112,14 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect(code).toBe(1);
     expect(text).toMatch(/^dead-lettered/);
     expect(text).toContain(
-      'was received about 6 times and never claimed by worker: does its function start? Its log: `npx cdk-mailroom logs worker --stage dev`',
+      'was received about 6 times and never claimed by worker: does its function start, and reach its table? Its log: `npx cdk-mailroom logs worker --stage dev`',
     );
     const { out } = await runInMemory(mailroom, ['dlq', 'list', 'consumer:worker', '--by', 'cause']);
-    expect(unwrapped(out)).toContain('received and never claimed: does the function start?');
+    expect(unwrapped(out)).toContain('never claimed: does the function start, and reach its table?');
+    const list = await runInMemory(mailroom, ['dlq', 'list', 'consumer:worker', '--json']);
+    expect(JSON.parse(list.out).deadLetterSources[0].deadLetters).toMatchObject([
+      { eventId, lastError: null, neverClaimed: true },
+    ]);
   });
 
   test('a failed one is not promised a retry by a consumer that receives nothing', async () => {

@@ -14,6 +14,7 @@ function deadLetter(id: string, about: Partial<ReadDeadLetter> = {}): ReadDeadLe
     type: null,
     fingerprint: null,
     lastError: null,
+    neverClaimed: false,
     effects: [],
     ...times,
     ...about,
