@@ -85,8 +85,9 @@ type LookFact = Pick<Fact, 'what' | 'commands'> & Partial<Fact>;
 const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
   failing: ({ consumer, messages, forMs, lastError }) => ({
     what:
-      `${consumer} fails at every message${lastError === undefined ? '' : ` (${clipped(lastError)})`}: ${messages} failed, and it processed ` +
-      `none of the events of the last ${duration(forMs)}`,
+      `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}` +
+      // Last, because it may be long, and the page shows the first sentence.
+      (lastError === undefined ? '' : `; newest error: ${clipped(lastError)}`),
     commands: [shell`messages list --failed --by cause --consumer ${consumer}`],
   }),
   stalled: ({ consumer, messages, forMs }) => ({

@@ -185,7 +185,9 @@ describe('the status of the order system', () => {
     });
     const status = await mailroom('status');
     expect(status.code).toBe(1);
-    expect(unwrapped(status.out)).toMatch(/of notifications failed at each of its \d+ invocations in the last 15 min/);
+    expect(unwrapped(status.out)).toMatch(
+      /of notifications failed at each of its \d+ invocations in the last 15 min/,
+    );
     const logs = await runPrinted(printedCommand(status, 'logs notifications'));
     expect(logs).toMatchObject({ code: 0, out: expect.stringContaining('logs filter-log-events') });
   });
@@ -285,7 +287,9 @@ describe('the status of a Mailroom', () => {
     expect(await looks()).toMatchObject([{ consumer: 'ledger', look: 'failing', messages: 10 }]);
     const { out, code } = await mailroom('status', ...where);
     expect(code).toBe(1);
-    expect(unwrapped(out)).toMatch(/ledger fails at every message \(.*the bank is closed.*\): 10 failed/);
+    expect(unwrapped(out)).toMatch(
+      /ledger fails at every message: 10 failed, and .*; newest error: .*the bank is closed/,
+    );
     const next = out.split('\n').find((line) => line.includes('--by cause'));
     const words = next?.trim().split(' ').slice(2) ?? [];
     expect((await mailroom(...words)).out).toContain('the bank is closed');

@@ -6,6 +6,8 @@ import { createStatusReader } from '../../../cli/reports/status/status-reader.ts
 import { statusText } from '../../../cli/reports/status/status-text.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
+import { failedKey, inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import type { Key } from '../../../lambdas/runtime/store/table.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { withStored } from '../../support/with-stored.ts';
@@ -70,9 +72,28 @@ describe('a consumer whose every attempt fails', () => {
     });
     const text = statusText(report, lines);
     expect(unwrapped(text)).toMatch(
-      /^1 warning .*worker fails at every message \(the bank is closed\): 10 failed/,
+      /^1 warning .*worker fails at every message: 10 failed, and .* of the last .*; newest error: the bank is closed/,
     );
     expect(text).toContain('mailroom messages list --failed --by cause --consumer worker');
+  });
+
+  test('shows the error of the message that failed last, not of the newest event', async () => {
+    const mailroom = mailroomWithBank();
+    const { memory, outbox, clock } = mailroom;
+    mailroom.bank.closed = true;
+    const ids: string[] = [];
+    for (let n = 1; n <= 5; n += 1) {
+      const [event] = await outbox.commit({ events: [mailroom.happened(n)] });
+      ids.push(event?.eventId ?? '');
+    }
+    await mailroom.publish();
+    await mailroom.deliver();
+    const change = (key: Key, to: object) => memory.write({ Put: { Item: { ...memory.item(key), ...to } } });
+    await change(failedKey(worker.name, ids[2] ?? ''), { failedAt: clock.now() + 1_000 });
+    await change(inboxKey(worker.name, ids[2] ?? ''), { lastError: 'the bank has moved' });
+    expect((await status(mailroom, 5)).looks).toMatchObject([
+      { look: 'failing', lastError: 'the bank has moved' },
+    ]);
   });
 
   test('is found also when it processed others of the same minute before', async () => {
