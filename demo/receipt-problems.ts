@@ -66,23 +66,23 @@ export interface Problem {
   readonly text: string;
 }
 
+type ReceiptCheck = readonly [count: number, kind: Problem['kind'], what: string];
+
 /** Compares the end state with the orders that were planned, and with what was sent. @returns the worst problems first */
 export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts): Problem[] {
-  const { orders, events, inbox, stock, emails, refunds } = readings;
+  const { orders, events, inbox, emails, refunds } = readings;
   const { outdated = [] } = sent;
   const late = orders.filter(isLate);
   const unprocessed = messagesOf(readings).filter((row) => !isDone(row));
   const [unsold, sold] = [orders.filter((order) => !isSold(order)), orders.filter(isSold)];
   const statusIs = (wanted: string) => (order: Readings['orders'][number]) => orderStatus(order) === wanted;
-  const ordered = sold.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
-  const taken = [...stock.values()].reduce((sum, available) => sum + STOCK_PER_SKU - available, 0);
   const surplus = [...emailsDue(readings)].map(([orderId, due]) => (emails.get(orderId) ?? 0) - due);
   const outdatedApplied = outdated.filter((eventId) => !isSuperseded(inbox['order-status'].get(eventId)));
   const keptOf = ({ orderId }: { readonly orderId: string }) => keptCents(readings, orderId);
-  const waiting = readings.queued + readings.deadLetters + events.length - counts.eventsPublished;
-  // While something waits, its effects are only late.
-  const missing = waiting === 0 ? 'lost' : 'unfinished';
-  const checks: readonly (readonly [count: number, kind: Problem['kind'], what: string])[] = [
+  const waiting = messagesThatWait(readings);
+  // While something waits, its effects are only late. What waits is one message at most.
+  const missing = waiting === 0 || unprocessed.length > waiting ? 'lost' : 'unfinished';
+  const checks: readonly ReceiptCheck[] = [
     [sent.orders - counts.orders, 'lost', 'orders are missing from the table'],
     [events.length - counts.eventsPublished, 'unfinished', 'events are not published'],
     [unprocessed.length, missing, 'messages are not processed'],
@@ -104,7 +104,11 @@ export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts
       'unfinished',
       'orders that were not paid in time have not expired',
     ],
-    [outdatedApplied.length, 'duplicated', 'outdated reports were not superseded'],
+    [
+      outdatedApplied.length,
+      outdatedApplied.some((eventId) => isDone(inbox['order-status'].get(eventId))) ? 'duplicated' : missing,
+      'outdated reports were not superseded',
+    ],
     [
       late.length > 0 && sent.outdated?.length === 0 ? 1 : 0,
       'unfinished',
@@ -127,7 +131,7 @@ export function problemsOf(readings: Readings, sent: Sent, counts: ReceiptCounts
     [surplus.filter((more) => more < 0).length, missing, 'orders have too few e-mails'],
     [surplus.filter((more) => more > 0).length, 'duplicated', 'orders have too many e-mails'],
     [sent.bridge?.lost ?? 0, missing, 'events did not arrive at the target of the bridge'],
-    [taken - ordered, 'duplicated', 'more units of stock were reserved than ordered'],
+    ...stockChecks(readings, missing),
     [readings.deadLetters, 'unfinished', 'messages are in a dead-letter queue'],
     [readings.queued, 'unfinished', 'messages are still in a queue'],
   ];
@@ -144,6 +148,33 @@ export function headlineOf(problems: readonly Problem[]): string {
     problems.some((problem) => problem.kind === kind),
   );
   return found.length === 0 ? 'The run did not end as planned' : `Something was ${found.join(' and ')}`;
+}
+
+/** The most messages that can still be processed: those of the queues, and those of the events that are not published. */
+function messagesThatWait(readings: Readings): number {
+  const unpublished = readings.events.filter(({ row }) => row.status !== 'PUBLISHED');
+  return readings.queued + readings.deadLetters + messagesOf({ ...readings, events: unpublished }).length;
+}
+
+/** @param missing - the kind of an effect that is missing */
+function stockChecks({ orders, events, stock }: Readings, missing: Problem['kind']): ReceiptCheck[] {
+  const units = (of: Readings['orders']) =>
+    of.flatMap(({ items }) => items).reduce((sum, { quantity }) => sum + quantity, 0);
+  const idsOf = (wanted: string) =>
+    new Set(events.flatMap(({ envelope: { type, aggregateId } }) => (type === wanted ? [aggregateId] : [])));
+  const [reserved, released] = [idsOf('StockReserved'), idsOf('StockReleased')];
+  // Inventory writes each event in the transaction that takes or returns the units.
+  const held = units(orders.filter(({ orderId }) => reserved.has(orderId) && !released.has(orderId)));
+  const ordered = units(orders.filter(isSold));
+  const taken = [...stock.values()].reduce((sum, available) => sum + STOCK_PER_SKU - available, 0);
+  return [
+    [
+      Math.max(0, taken - ordered),
+      taken > held ? 'duplicated' : 'unfinished',
+      'more units of stock were reserved than ordered',
+    ],
+    [Math.max(0, ordered - taken), missing, 'fewer units of stock were reserved than ordered'],
+  ];
 }
 
 /** Returns true for an order that must end confirmed. */

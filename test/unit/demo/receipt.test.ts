@@ -157,6 +157,21 @@ test.each<[string, Partial<Readings>, string]>([
     { deadLetters: 1, emails: new Map() },
     'The run did not end as planned: 2 duplicates were not absorbed (and 2 more).',
   ],
+  [
+    'units that were not reserved',
+    { stock: new Map() },
+    'Something was lost: 2 fewer units of stock were reserved than ordered.',
+  ],
+  [
+    'units that are not reserved yet',
+    { stock: new Map(), queued: 1 },
+    'The run did not end as planned: 2 duplicates were not absorbed (and 2 more).',
+  ],
+  [
+    'more messages that are not processed than wait',
+    { inbox: processedBy([]), deadLetters: 1 },
+    'Something was lost: 5 messages are not processed (and 2 more).',
+  ],
 ])('the first sentence names %s', (_what, change, sentence) => {
   const [first] = printReceipt(receipt(change)).split('\n');
   expect(first).toContain(sentence);
@@ -389,6 +404,26 @@ test.each<[string, Partial<Readings>, string]>([
   ],
 ])('%s is a problem', (_what, change, problem) => {
   expect(lateReceipt(change).problems.join('\n')).toContain(problem);
+});
+
+test('units that an expired order still holds, and an outdated report that waits, are unfinished', () => {
+  const read = late();
+  const unreleased = read.events.filter(({ envelope }) => envelope.type !== 'StockReleased');
+  const inbox = processedBy(read.events); // without the report
+  const stock = new Map([['sku', STOCK_PER_SKU - 2]]);
+  const made = lateReceipt({ events: unreleased, inbox, stock, queued: 1 });
+  expect(made.headline).toBe('The run did not end as planned');
+  expect(made.problems).toContain('2 more units of stock were reserved than ordered');
+  expect(made.problems).toContain('1 outdated reports were not superseded');
+  // The same units, once they have been released, were taken twice.
+  expect(lateReceipt({ stock, queued: 1 }).headline).toBe('Something was duplicated');
+});
+
+test('an outdated report that was applied is a duplicate', () => {
+  const { events } = late();
+  const inbox = processedBy(events);
+  inbox['order-status'].set(REPORT, { status: 'PROCESSED' } as InboxRow);
+  expect(lateReceipt({ inbox, events, queued: 1 }).headline).toBe('Something was duplicated');
 });
 
 test('an outdated report that was not published is a problem', () => {
