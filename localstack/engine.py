@@ -208,23 +208,36 @@ provisioners._RESOURCE_HANDLERS["AWS::Events::EventBusPolicy"] = {
     "delete": delete_bus_policy,
 }
 
+
+# RFC 9113, 3.4: the first line of a connection over HTTP/2.
+PREFACE = b"PRI * HTTP/2.0\r\n"
+
+
 class EitherVersion(HttpToolsProtocol):
     """HTTP/1.1. A connection that begins with HTTP/2, such as one of the SDK to Kinesis, is handed to MiniStack's own server."""
 
     hypercorn_config = None
     is_new = True
+    begun = b""
 
     def data_received(self, data: bytes) -> None:
-        if self.is_new and data.startswith(b"PRI * HTTP/2.0"):
-            self.connections.discard(self)
-            reader = asyncio.StreamReader(loop=self.loop)
-            streams = asyncio.StreamReaderProtocol(reader, self.serve_http2, loop=self.loop)
-            self.transport.set_protocol(streams)
-            streams.connection_made(self.transport)
-            streams.data_received(data)
-        else:
+        if self.is_new:
+            data = self.begun = self.begun + data
+            if len(data) < len(PREFACE) and PREFACE.startswith(data):
+                return  # a part of either version, e.g. the P of POST
             self.is_new = False
-            super().data_received(data)
+            if data.startswith(PREFACE):
+                self.hand_over(data)
+                return
+        super().data_received(data)
+
+    def hand_over(self, data: bytes) -> None:
+        self.connections.discard(self)
+        reader = asyncio.StreamReader(loop=self.loop)
+        streams = asyncio.StreamReaderProtocol(reader, self.serve_http2, loop=self.loop)
+        self.transport.set_protocol(streams)
+        streams.connection_made(self.transport)
+        streams.data_received(data)
 
     async def serve_http2(self, reader, writer) -> None:
         await TCPServer(ASGIWrapper(guarded), self.loop, self.hypercorn_config, WorkerContext(None), {}, reader, writer)

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { crc32 } from 'node:zlib';
 
@@ -26,6 +29,34 @@ export async function sendTo(port: number, headers: Record<string, string>, meth
     sent.on('error', reject);
     sent.end(method === 'POST' ? '{}' : undefined);
   });
+}
+
+/** Sends a GET over HTTP/2. */
+export async function sendHttp2(port: number, headers: Record<string, string>) {
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  try {
+    const stream = session.request(headers);
+    const [{ ':status': status }] = await once(stream, 'response');
+    return { status: status as number, body: await text(stream) };
+  } finally {
+    session.close();
+  }
+}
+
+/** Sends parts that the engine reads one after another. @returns the first bytes of its answer */
+export async function answerToParts(port: number, parts: readonly string[]): Promise<Buffer> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  try {
+    await once(socket, 'connect');
+    const answer = once(socket, 'data');
+    for (const part of parts) {
+      socket.write(part);
+      await sendTo(port, {}, 'GET', '/_ministack/health'); // by its answer, the engine has read the part
+    }
+    return (await answer)[0];
+  } finally {
+    socket.destroy();
+  }
 }
 
 /** A zip file with one file in it, stored as it is (APPNOTE.TXT 4.3). */

@@ -11,7 +11,15 @@ import {
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
-import { OLD_BROWSER, PRESIGNED, sendTo, signature, zipOf } from './engine-requests.ts';
+import {
+  answerToParts,
+  OLD_BROWSER,
+  PRESIGNED,
+  sendHttp2,
+  sendTo,
+  signature,
+  zipOf,
+} from './engine-requests.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
@@ -124,6 +132,15 @@ describe('the local engine refuses', () => {
     expect((await send(page, 'GET', '/?Action=GetCallerIdentity')).status).toBe(403);
   });
 
+  test.each<[string, Record<string, string>]>([
+    ['an Origin', { origin: 'https://evil.example' }],
+    ['a request that another site caused', { 'sec-fetch-site': 'cross-site' }],
+    ['a Host that was rebound', { ':authority': 'evil.example' }],
+  ])('%s over HTTP/2', async (_what, headers) => {
+    const answer = await sendHttp2(port, { ':path': '/_ministack/health', ...headers });
+    expect(answer).toEqual({ status: 403, body: expect.stringMatching(/^The local AWS .*\.\n$/) });
+  });
+
   test('a web socket of a page', async () => {
     const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
     const key = { 'sec-websocket-key': Buffer.from('0123456789abcdef').toString('base64') };
@@ -138,6 +155,20 @@ describe('the local engine refuses', () => {
 });
 
 describe('the local engine serves', () => {
+  test('HTTP/2', async () => {
+    const { status, body } = await sendHttp2(port, { ':path': '/_ministack/health' });
+    expect(status).toBe(200);
+    expect(body).toContain('services');
+  });
+
+  test('HTTP/2 and HTTP/1.1 whose first line comes in two parts', async () => {
+    const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    const http2 = await answerToParts(port, ['PRI *', ` HTTP/2.0\r\n\r\nSM\r\n\r\n${settings}`]);
+    expect(http2.at(3)).toBe(4); // settings
+    const http1 = await answerToParts(port, ['P', 'OST / HTTP/1.1\r\nHost: evil.example\r\n\r\n']);
+    expect(String(http1)).toMatch(/^HTTP\/1\.1 403 /);
+  });
+
   test.each([
     ...['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', '0a1b2c3d.execute-api.127.0.0.1'],
     ...['on.aws', 'localhost', '127.0.0.1'].map((end) => `${URL_ID}.lambda-url.us-east-1.${end}`),
