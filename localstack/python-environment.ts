@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { errorCode, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import { lastLines } from './health.ts';
-import { isAlive } from './process-group.ts';
 import { cacheFile, ownFile } from './workspace.ts';
 
 const run = promisify(execFile);
@@ -78,7 +77,7 @@ export async function ensureEnvironment(options: EnvironmentOptions): Promise<st
   if (await isWhole(dir, proof)) return pythonIn(dir);
 
   await removeLeftovers();
-  const building = `${dir}.building-${process.pid}-${randomBytes(3).toString('hex')}`;
+  const building = `${dir}.building-${randomBytes(6).toString('hex')}`;
   options.onProgress?.('Installing the local AWS (MiniStack, only the first time on this machine)');
   try {
     await run(python, ['-m', 'venv', building], { env: pythonEnvironment(), timeout: INSTALL_TIMEOUT_MS });
@@ -134,10 +133,14 @@ async function isWhole(dir: string, proof: string): Promise<boolean> {
   }
 }
 
+/** Removes what interrupted installations left. Another container may share the cache, so a process id tells nothing. */
 async function removeLeftovers(): Promise<void> {
-  for (const name of await readdir(cacheFile('.'))) {
-    const builder = /\.building-(\d+)-\w+$/.exec(name)?.[1];
-    if (builder && !isAlive(Number(builder))) await rm(cacheFile(name), { recursive: true, force: true });
+  const cache = cacheFile('.');
+  for (const name of (await readdir(cache)).filter((entry) => entry.includes('.building-'))) {
+    const { mtimeMs } = await stat(join(cache, name)).catch(() => ({ mtimeMs: Date.now() })); // finished meanwhile
+    // The installation has two steps.
+    if (Date.now() - mtimeMs > 2 * INSTALL_TIMEOUT_MS)
+      await rm(join(cache, name), { recursive: true, force: true });
   }
 }
 

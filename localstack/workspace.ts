@@ -1,7 +1,8 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { MailroomError } from '../lambdas/runtime/base/errors.ts';
 
 /** The folder of this module, beside which the published package has the files of the engines too. */
 const ownFolder = dirname(fileURLToPath(import.meta.url));
@@ -13,10 +14,14 @@ export const projectRoot = dirname(ownFolder);
 const inRepository = import.meta.url.endsWith('.ts');
 
 /** The user's cache: what is downloaded once for every clone and installed package, and outlives any `npm install`. */
-const cacheDir = () => join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'mailroom');
+function cacheDir(): string {
+  const { XDG_CACHE_HOME = '' } = process.env;
+  // A relative path is ignored, as the XDG specification requires: it would name another folder in every clone.
+  return join(isAbsolute(XDG_CACHE_HOME) ? XDG_CACHE_HOME : join(homedir(), '.cache'), 'mailroom');
+}
 
 /** The folder for the engine's logs, process files and deployments: git-ignored in the repository, in the cache for an installed package. */
-const localDir = inRepository ? join(projectRoot, '.local') : cacheDir();
+const localDir = () => (inRepository ? join(projectRoot, '.local') : cacheDir());
 
 /** The default port of the local AWS: LocalStack's, which most tools expect. */
 export const DEFAULT_PORT = 4566;
@@ -34,20 +39,38 @@ export function ownFile(name: 'compose.yml' | 'engine.py' | 'requirements.txt'):
 
 /** The path of a file in the folder for what engines write, which is created if missing. */
 export function localFile(name: string): string {
-  mkdirSync(localDir, { recursive: true });
-  return join(localDir, name);
+  const dir = localDir();
+  mkdirSync(dir, { recursive: true });
+  return join(dir, name);
 }
 
-/** The path of a file in the user's cache, which is created if missing; beside the logs if the user has no folder to write to. */
+/**
+ * The path of a file in the user's cache, which is created if missing. It is beside the logs if the user has no folder to write to, or if
+ * another user could change the folder: the engine is code that runs as this user.
+ *
+ * @throws `PYTHON_ENVIRONMENT` in an installed package, whose logs are in that folder too
+ */
 export function cacheFile(name: string): string {
-  const dir = cacheDir();
   try {
-    mkdirSync(dir, { recursive: true });
+    const dir = cacheDir();
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
     accessSync(dir, constants.W_OK);
-    return join(dir, name);
+    if (isOwn(dir)) return join(dir, name);
   } catch {
-    return localFile(name);
+    return localFile(name); // read-only, or a user without a home folder
   }
+  if (inRepository) return localFile(name);
+  throw new MailroomError(
+    'PYTHON_ENVIRONMENT',
+    `The local AWS is not installed into ${cacheDir()}, because other users can change that folder. ` +
+      'Set XDG_CACHE_HOME to a folder that only you can change.',
+  );
+}
+
+/** Returns true for a folder of this user that not every user can change. */
+function isOwn(dir: string): boolean {
+  const { uid, mode } = statSync(dir);
+  return process.getuid === undefined || (uid === process.getuid() && (mode & 0o002) === 0);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -57,14 +57,16 @@ describe("the engine's Python environment", () => {
   it('a broken environment and the remains of an interrupted installation are replaced', async () => {
     const requirements = await requirementsOf(`# broken, ${Date.now()}\n`);
     const dir = await environmentDir(requirements);
-    // No process has this number: Linux and macOS stay far below it.
-    const leftover = `${dir}.building-99999999-abc123`;
+    const [leftover, atWork] = [`${dir}.building-old`, `${dir}.building-new`];
     await mkdir(join(dir, 'bin'), { recursive: true });
     await writeFile(join(dir, 'bin', 'python'), 'not a python');
-    await mkdir(leftover);
+    for (const building of [leftover, atWork]) await mkdir(building);
+    cleanups.push(() => rm(atWork, { recursive: true, force: true }));
+    const anHourAgo = Date.now() / 1_000 - 3_600;
+    await utimes(leftover, anHourAgo, anHourAgo);
     const interpreter = await ensureEnvironment({ python: await python(), requirements, proof: 'json' });
     expect(await findPython([interpreter])).toBe(interpreter);
-    expect(existsSync(leftover)).toBe(false);
+    expect([leftover, atWork].map(existsSync)).toEqual([false, true]);
   });
 
   it('reports the failure, and leaves nothing behind that looks complete', async () => {
