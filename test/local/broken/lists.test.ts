@@ -120,6 +120,7 @@ it('dlq list shows the DEAD events and groups them by cause', async () => {
     type: 'OrderPlaced',
     sentAt: deadAt,
     expiresAt: null,
+    neverClaimed: false,
     effects: [],
     ...cause,
   });
