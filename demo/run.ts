@@ -106,13 +106,15 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
   const given = { perSecond: () => rate ?? RATE_MAX, stop: async () => {} };
   const pace = rate === undefined ? carriedRate(reader.waiting, RATE_MAX) : given;
   const placing: Placing = { placed: 0, over: false, refused: false };
+  // A run that fails places no further order: those of a stopped engine would be retried for minutes.
+  const failed = new AbortController();
   const placement = shop
     .placeOrders(orders, {
       ratePerSecond: pace.perSecond,
       soldOutEvery: SOLD_OUT_EVERY,
       withUnknownCustomer: rejectPayment !== undefined,
       withLateCustomer,
-      ...{ ends, signal },
+      ...{ ends, signal: AbortSignal.any(signal === undefined ? [failed.signal] : [failed.signal, signal]) },
       onPlaced: () => {
         placing.placed += 1;
         steps.detail(`${placing.placed} placed, now ${pace.perSecond().toFixed(1)} per second`);
@@ -135,6 +137,9 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
     }
     const more = withOutdated ? await reportOutdated(seen) : [];
     return { readings: seen, resent: await shop.resendSome(seen.events), outdated: more };
+  }).catch((error) => {
+    failed.abort(error);
+    throw error;
   });
   const repeats = await placement;
   const late = withOutdated ? { outdated } : {};
