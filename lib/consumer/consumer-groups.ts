@@ -1,6 +1,6 @@
 import { Construct } from 'constructs';
 import { nameProblems, type PropNames } from '../../lambdas/runtime/base/given-names.ts';
-import type { PassedFunctionProps } from '../functions/function-props.ts';
+import { functionNameProblems, type PassedFunctionProps } from '../functions/function-props.ts';
 import type {
   ConsumerFunctionProps,
   ConsumerQueueProps,
@@ -31,16 +31,14 @@ const CONSUMER: PropNames<InboxConsumerProps> = {
 };
 
 /** The settings of `function` that are not passed on to the CDK. */
-export const OWN_FUNCTION: Readonly<
-  Record<Exclude<keyof ConsumerFunctionProps, keyof PassedFunctionProps>, true>
-> = {
-  timeout: true,
-  memoryMb: true,
-  environment: true,
-  bundling: true,
-  existing: true,
-  alias: true,
-  checkHandlers: true,
+const OWN_FUNCTION: PropNames<Omit<ConsumerFunctionProps, keyof PassedFunctionProps>> = {
+  timeout: 'optional',
+  memoryMb: 'optional',
+  environment: 'optional',
+  bundling: 'optional',
+  existing: 'optional',
+  alias: 'optional',
+  checkHandlers: 'optional',
 };
 
 const QUEUE: PropNames<ConsumerQueueProps> = {
@@ -88,18 +86,18 @@ const INSTEAD_IN_QUEUE: Readonly<Record<string, string>> = {
   retentionPeriod: 'Use queue.retention and queue.deadLetterRetention.',
 };
 
-/** Validates the names of a consumer's settings, which the compiler does not check in JavaScript. Those of `function` have their own check. */
+/** Validates the names of a consumer's settings, which the compiler does not check in JavaScript. */
 export function settingNameProblems(props: InboxConsumerProps): string[] {
-  const { queue = {}, retry = {} } = Object(props) as InboxConsumerProps;
-  const constructs = (['function', 'queue'] as const).flatMap((group) => {
-    const given = Object(props)[group];
-    if (!Construct.isConstruct(given)) return [];
-    return [`${group} is ${given.node.path}, but takes settings. Pass it as ${group}.existing.`];
-  });
+  const { function: own, queue, retry } = Object(props) as InboxConsumerProps;
   return [
     ...nameProblems(props, CONSUMER, '', PLACES),
-    ...constructs,
-    ...(Construct.isConstruct(queue) ? [] : nameProblems(queue, QUEUE, 'queue.', INSTEAD_IN_QUEUE)),
+    ...(constructProblems('function', own) ?? functionNameProblems(own, 'function', OWN_FUNCTION)),
+    ...(constructProblems('queue', queue) ?? nameProblems(queue, QUEUE, 'queue.', INSTEAD_IN_QUEUE)),
     ...nameProblems(retry, RETRY, 'retry.', { attempts: 'Use retry.maxAttempts.' }),
   ];
+}
+
+function constructProblems(group: string, given: unknown): string[] | undefined {
+  if (!Construct.isConstruct(given)) return undefined;
+  return [`${group} is ${given.node.path}, but takes settings. Pass it as ${group}.existing.`];
 }

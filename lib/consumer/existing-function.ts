@@ -5,7 +5,6 @@ import type { Construct } from 'constructs';
 import { concurrencyProblems } from '../checks/timings.ts';
 import { functionPropsProblems, runtimeProblems } from '../functions/function-props.ts';
 import { useProblems } from '../mailroom/declared-events.ts';
-import { OWN_FUNCTION } from './consumer-groups.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** Why a function without a runtime has an old one in a test, although the same code synthesizes. */
@@ -23,7 +22,7 @@ export function functionProblems(scope: Construct, props: InboxConsumerProps): s
   if (given !== undefined) return existingProblems(scope, props, given);
   if (entry === undefined) return [`entry and function.existing are both missing. ${choice}.`];
   return [
-    ...functionPropsProblems(own, 'function', OWN_FUNCTION),
+    ...functionPropsProblems(own, 'function'),
     ...concurrencyProblems(queue?.maxConcurrency, known(own.reservedConcurrentExecutions)),
   ];
 }

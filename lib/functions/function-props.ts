@@ -2,6 +2,7 @@ import type { IVpc } from 'aws-cdk-lib/aws-ec2';
 import { type Architecture, type Runtime, RuntimeFamily } from 'aws-cdk-lib/aws-lambda';
 import type { NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { ILogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { nameProblems, type PropNames } from '../../lambdas/runtime/base/given-names.ts';
 
 /**
  * Properties of the CDK's `NodejsFunction` that a function of Mailroom passes on. Those without a comment here mean what they mean
@@ -63,37 +64,37 @@ export interface MailroomFunctionProps
   extends Omit<PassedFunctionProps, 'filesystem' | 'logGroup' | 'reservedConcurrentExecutions'> {}
 
 /** The names at run time: JavaScript and casts can pass others, with which the CDK would replace Mailroom's settings. */
-const OF_MAILROOM: Readonly<Record<keyof MailroomFunctionProps, true>> = {
-  adotInstrumentation: true,
-  allowAllIpv6Outbound: true,
-  allowAllOutbound: true,
-  applicationLogLevelV2: true,
-  architecture: true,
-  codeSigningConfig: true,
-  currentVersionOptions: true,
-  depsLockFilePath: true,
-  environmentEncryption: true,
-  ephemeralStorageSize: true,
-  insightsVersion: true,
-  ipv6AllowedForDualStack: true,
-  layers: true,
-  logRetention: true,
-  paramsAndSecrets: true,
-  projectRoot: true,
-  runtime: true,
-  runtimeManagementMode: true,
-  securityGroups: true,
-  systemLogLevelV2: true,
-  tracing: true,
-  vpc: true,
-  vpcSubnets: true,
+const OF_MAILROOM: PropNames<MailroomFunctionProps> = {
+  adotInstrumentation: 'optional',
+  allowAllIpv6Outbound: 'optional',
+  allowAllOutbound: 'optional',
+  applicationLogLevelV2: 'optional',
+  architecture: 'optional',
+  codeSigningConfig: 'optional',
+  currentVersionOptions: 'optional',
+  depsLockFilePath: 'optional',
+  environmentEncryption: 'optional',
+  ephemeralStorageSize: 'optional',
+  insightsVersion: 'optional',
+  ipv6AllowedForDualStack: 'optional',
+  layers: 'optional',
+  logRetention: 'optional',
+  paramsAndSecrets: 'optional',
+  projectRoot: 'optional',
+  runtime: 'optional',
+  runtimeManagementMode: 'optional',
+  securityGroups: 'optional',
+  systemLogLevelV2: 'optional',
+  tracing: 'optional',
+  vpc: 'optional',
+  vpcSubnets: 'optional',
 };
 
-const ALL: Readonly<Record<keyof PassedFunctionProps, true>> = {
+const ALL: PropNames<PassedFunctionProps> = {
   ...OF_MAILROOM,
-  filesystem: true,
-  logGroup: true,
-  reservedConcurrentExecutions: true,
+  filesystem: 'optional',
+  logGroup: 'optional',
+  reservedConcurrentExecutions: 'optional',
 };
 
 /** Alternatives to properties that people look for here. */
@@ -113,38 +114,32 @@ const INSTEAD: Readonly<Record<string, string>> = {
 export const NODE_MIN = 20;
 
 /**
- * Validates the properties that a function passes on.
+ * Validates the names of the properties that a function passes on.
  *
  * @param group - the property that contains them
  * @param others - the names of that property's other settings
  */
-export function functionPropsProblems(
-  props: PassedFunctionProps = {},
+export function functionNameProblems(
+  props: PassedFunctionProps | undefined,
   group = 'functionProps',
-  others: Readonly<Record<string, true>> = {},
+  others: Parameters<typeof nameProblems>[1] = {},
 ): string[] {
+  return nameProblems(props, { ...others, ...ALL }, `${group}.`, INSTEAD);
+}
+
+/** Validates the properties that a function passes on. @param group - the property that contains them */
+export function functionPropsProblems(props: PassedFunctionProps = {}, group = 'functionProps'): string[] {
   const { logGroup, logRetention, runtime } = props;
   const both = `${group} contains logGroup and logRetention, but an existing log group has its own retention. Remove logRetention.`;
   return [
-    ...unknownProblems(group, props, { ...others, ...ALL }),
     ...(logGroup !== undefined && logRetention !== undefined ? [both] : []),
     ...(runtime === undefined ? [] : runtimeProblems(`${group}.runtime`, runtime, ', or omit it')),
   ];
 }
 
 /** Validates the properties that a Mailroom's own functions pass on. */
-export function mailroomFunctionPropsProblems(props: MailroomFunctionProps = {}): string[] {
-  return unknownProblems('functionProps', props, OF_MAILROOM);
-}
-
-function unknownProblems(group: string, props: object, known: Readonly<Record<string, true>>): string[] {
-  const names = Object.keys(known).join(', ');
-  return Object.entries(props)
-    .filter(([name, value]) => value !== undefined && known[name] === undefined)
-    .map(
-      ([name]) =>
-        `${group} contains ${name}, which cannot be passed on. ${INSTEAD[name] ?? `It may contain: ${names}.`}`,
-    );
+export function mailroomFunctionPropsProblems(props?: MailroomFunctionProps): string[] {
+  return nameProblems(props, OF_MAILROOM, 'functionProps.', INSTEAD);
 }
 
 /**

@@ -18,7 +18,7 @@ import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import { acknowledge } from './acknowledged-warnings.ts';
 import { BUNDLE_BANNER, sourceMapPaths } from './bundle-banner.ts';
 import { checkBundle } from './bundle-check.ts';
-import { functionPropsProblems, type PassedFunctionProps } from './function-props.ts';
+import { functionNameProblems, functionPropsProblems, type PassedFunctionProps } from './function-props.ts';
 import { moduleUrl } from './module-url.ts';
 
 /** Properties of a {@link ServiceFunction}. */
@@ -141,6 +141,7 @@ export class ServiceFunction extends NodejsFunction {
     const { logRetention, ...passed } = props.functionProps ?? {};
     refuse(`The function ${scope.node.path}/${id}`, [
       ...codeProblems(props),
+      ...functionNameProblems(props.functionProps),
       ...functionPropsProblems(props.functionProps),
     ]);
     const logGroup = passed.logGroup ?? ownLogGroup(scope, id, props);

@@ -183,7 +183,9 @@ describe("functionProps of a Mailroom's own functions", () => {
     'functionProps are refused with %s, which four functions cannot share',
     (name) => {
       const functionProps = { [name]: name === 'logGroup' ? {} : 5 } as MailroomFunctionProps;
-      expect(() => mailroomStack(() => ({ functionProps }))).toThrow(`functionProps contains ${name}, which`);
+      expect(() => mailroomStack(() => ({ functionProps }))).toThrow(
+        `functionProps.${name} is not a property.`,
+      );
     },
   );
 

@@ -76,6 +76,17 @@ describe('a program in JavaScript', () => {
     },
   );
 
+  test.each(['function', 'queue', 'retry', 'order'])('InboxConsumer names %s where it is null', (group) => {
+    const names = { mailroom: {}, name: 'one', service: 'bank', events: [] };
+    expect(made('InboxConsumer', { ...names, [group]: null })).toMatchObject({
+      message: `The consumer App/It has invalid settings: ${group} is null. Set it or omit it.`,
+    });
+    if (group !== 'order')
+      expect(made('InboxConsumer', { ...names, [group]: { tabel: 1 } })).toMatchObject({
+        message: expect.stringContaining(`${group}.tabel is not a property. Properties: `),
+      });
+  });
+
   test('DeliveryAlarms names what is missing or unknown in its topics and thresholds', () => {
     const stack = new Stack(new App(), 'App');
     const mailroom = new Mailroom(stack, 'Mailroom');

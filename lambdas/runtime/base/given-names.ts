@@ -6,7 +6,8 @@ export type PropNames<P> = {
 };
 
 /**
- * Finds required properties that are missing and properties that do not exist. Programs in JavaScript have no compiler that does.
+ * Finds required properties that are missing, optional ones that are null and properties that do not exist. Programs in JavaScript have no
+ * compiler that does.
  *
  * @param given - as it was passed
  * @param path - the words before each name, e.g. `alarms.`
@@ -27,12 +28,15 @@ export function nameProblems(
   const values = Object(given) as Readonly<Record<string, unknown>>;
   const known = Object.entries(names);
   const missing = known.filter(([name, kind]) => kind === 'required' && isAbsent(values[name]));
+  // Defaults replace only undefined.
+  const nulls = known.filter(([name, kind]) => kind === 'optional' && values[name] === null);
   const unknown = Object.keys(values).filter(
     (name) => !isAbsent(values[name]) && !Object.hasOwn(names, name),
   );
   const list = known.map(([name]) => name).join(', ');
   return [
     ...missing.map(([name]) => `${path}${name} is missing.`),
+    ...nulls.map(([name]) => `${path}${name} is null. Set it or omit it.`),
     ...unknown.map((name) => `${path}${name} is not a property. ${instead[name] ?? `Properties: ${list}.`}`),
   ];
 }

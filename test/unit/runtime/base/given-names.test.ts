@@ -7,13 +7,16 @@ import * as postgres from '../../../../lambdas/runtime/postgres.ts';
 import * as sources from '../../../../lambdas/runtime/sources.ts';
 import { explore, memoryRelay } from '../../../../testing/index.ts';
 
-test('missing and unknown names are reported, and what is undefined or null counts as absent', () => {
+test('missing and unknown names are reported, and what is undefined counts as absent', () => {
   const names = { mailroom: 'required', dashboard: 'optional' } as const;
-  expect(nameProblems({ mailroom: 1, dashboard: null, other: undefined }, names)).toEqual([]);
+  expect(nameProblems({ mailroom: 1, dashboard: undefined, other: undefined }, names)).toEqual([]);
   expect(nameProblems(undefined, names)).toEqual(['mailroom is missing.']);
   expect(nameProblems({ mailroom: null, table: 1 }, names, 'props.')).toEqual([
     'props.mailroom is missing.',
     'props.table is not a property. Properties: mailroom, dashboard.',
+  ]);
+  expect(nameProblems({ mailroom: 1, dashboard: null }, names, 'props.')).toEqual([
+    'props.dashboard is null. Set it or omit it.',
   ]);
 });
 
