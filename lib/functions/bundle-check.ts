@@ -52,9 +52,10 @@ export function noHandlerProblem(entry: string, exported: readonly string[]): st
 function problemsOf(bundle: string, entry: string): string[] {
   const esbuild = loadEsbuild();
   if (esbuild === undefined) return [];
+  const contents = readFileSync(bundle, 'utf8');
   const parse = (options: object = {}) =>
     esbuild.buildSync({
-      entryPoints: [bundle],
+      stdin: { contents, sourcefile: 'index.mjs' }, // as a file, its places would be those of its source map
       outfile: 'index.mjs',
       format: 'esm',
       metafile: true,
@@ -65,18 +66,55 @@ function problemsOf(bundle: string, entry: string): string[] {
   const { metafile, warnings, outputFiles } = parse({ logOverride: { [COMMONJS_IN_ESM]: 'warning' } });
   const places = warnings
     .filter(({ id }) => id === COMMONJS_IN_ESM)
-    .flatMap(({ location }) => location ?? []);
+    .flatMap(({ location }) => (location ? placeOf(location) : []));
   // In an ES module, `typeof exports` is 'undefined': what remains after such a guard is folded away is evaluated.
-  const assigns = () =>
-    parse({ define: { module: 'undefined', exports: 'undefined' }, minify: true }).outputFiles.some(
-      ({ text }) => /\(void 0\)[.[]/.test(text),
+  const evaluated = () =>
+    undefinedObjects(
+      parse({
+        define: { module: 'undefined', exports: 'undefined' },
+        minify: true,
+        sourcemap: 'external',
+      }).outputFiles,
     );
-  const at = places.length === 0 ? undefined : ownSource(bundle, places);
-  if (at !== undefined && assigns()) return [commonJsProblem(entry, at)];
+  const assigned =
+    places.length === 0 ? [] : evaluated().filter((at) => places.some((place) => isSame(place, at)));
+  const at = ownSource(bundle, assigned);
+  if (at !== undefined) return [commonJsProblem(entry, at)];
   const exported = Object.values(metafile.outputs).flatMap(({ exports }) => exports);
   // A package that is not bundled may export anything.
   const isOpen = outputFiles.some(({ text }) => text.includes('export * from'));
   return exported.includes('handler') || isOpen ? [] : [noHandlerProblem(entry, exported)];
+}
+
+/** A place in a bundle, from 0, as source maps count. */
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+function isSame(one: Place, other: Place): boolean {
+  return one.line === other.line && one.column === other.column;
+}
+
+/** Converts a place of esbuild, which counts lines from 1 and columns in bytes. */
+function placeOf({ line, column, lineText }: Place & { readonly lineText: string }): Place {
+  return { line: line - 1, column: Buffer.from(lineText).subarray(0, column).toString().length };
+}
+
+/** Returns the places in the bundle where a member of `undefined` is read or set. @param files - the minified bundle and its map */
+function undefinedObjects(files: readonly { readonly path: string; readonly text: string }[]): Place[] {
+  const [code = '', map = '{}'] = ['.mjs', '.map'].map(
+    (end) => files.find(({ path }) => path.endsWith(end))?.text,
+  );
+  const origins = new SourceMap(JSON.parse(map));
+  return code
+    .split('\n')
+    .flatMap((line, at) =>
+      [...line.matchAll(/\(void 0\)[.[]/g)].map(({ index }) => origins.findEntry(at, index)),
+    )
+    .flatMap((found) =>
+      'originalSource' in found ? { line: found.originalLine, column: found.originalColumn } : [],
+    );
 }
 
 /** Returns esbuild, of which the CDK may have another installation, or an image. */
@@ -89,14 +127,11 @@ function loadEsbuild(): typeof import('esbuild') | undefined {
 }
 
 /** Returns the first place in the app's own files, e.g. `src/payments.ts:3`. A package may contain code that never runs. */
-function ownSource(
-  bundle: string,
-  places: readonly { readonly line: number; readonly column: number }[],
-): string | undefined {
+function ownSource(bundle: string, places: readonly Place[]): string | undefined {
   if (!existsSync(`${bundle}.map`)) return undefined;
   const map = new SourceMap(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
   return places
-    .map(({ line, column }) => map.findEntry(line - 1, column))
+    .map(({ line, column }) => map.findEntry(line, column))
     .flatMap((found) => ('originalSource' in found ? found : []))
     .filter(({ originalSource }) => !originalSource.split('/').includes('node_modules'))
     .map(({ originalSource, originalLine }) => `${originalSource}:${originalLine + 1}`)[0];

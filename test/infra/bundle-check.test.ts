@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { Stack } from 'aws-cdk-lib';
-import { type BundlingOptions, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { type BundlingOptions, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ServiceFunction } from '../../lib/functions/service-function.ts';
 import { localFile } from '../../localstack/workspace.ts';
@@ -28,6 +28,11 @@ function bundle(files: Readonly<Record<string, string>>, bundling?: BundlingOpti
   return entry;
 }
 
+const PACKAGE = {
+  'node_modules/dep/package.json': '{ "type": "module", "main": "i.js" }',
+  'node_modules/dep/i.js':
+    'export const run = () => {};\nexport const old = () => { exports.old = 1; };\nglobalThis.old = old;',
+};
 const JOIN = "import { join } from 'node:path';\n";
 const LATER = `export const handler = () => ${'import.meta.url'};\n`;
 
@@ -61,7 +66,7 @@ describe('a bundle without a handler', () => {
 });
 
 describe('an ES module that assigns to exports', () => {
-  test.each<[string, Readonly<Record<string, string>>, string]>([
+  test.each<[string, Readonly<Record<string, string>>, string, BundlingOptions?]>([
     ['exports.handler in .mts', { 'a.mts': `${JOIN}exports.handler = async () => join('a');` }, 'a.mts:2'],
     ['beside import.meta', { 'a.ts': 'exports.handler = async () => import.meta.url;' }, 'a.ts:1'],
     ['beside a handler', { 'a.ts': `${LATER}\n\nexports.more = 1;` }, 'a.ts:4'],
@@ -76,8 +81,20 @@ describe('an ES module that assigns to exports', () => {
       { 'a.ts': `export { b as handler } from './b.ts';`, 'b.ts': "exports['b'] = 1;\nexport const b = 1;" },
       'b.ts:1',
     ],
-  ])('is refused: %s', (_name, files, at) => {
-    expect(() => bundle(files)).toThrow(
+    [
+      'behind text that is not ASCII, in a bundle in UTF-8',
+      { 'a.ts': `${LATER}console.log('${'ü'.repeat(99)}');\nexports.more = 1;` },
+      'a.ts:3',
+      { esbuildArgs: { '--charset': 'utf8' } },
+    ],
+    [
+      'with a source map to which the bundle does not refer',
+      { 'a.ts': `${LATER}exports.more = 1;` },
+      'a.ts:2',
+      { sourceMapMode: SourceMapMode.EXTERNAL },
+    ],
+  ])('is refused: %s', (_name, files, at, bundling) => {
+    expect(() => bundle(files, bundling)).toThrow(
       `${at} assigns to exports or module.exports in an ES module, which has neither`,
     );
   });
@@ -108,9 +125,20 @@ describe('a bundle that starts', () => {
       'a package with an assignment that never runs',
       {
         'a.ts': `import { run } from 'dep';\nexport const handler = run;`,
-        'node_modules/dep/package.json': '{ "type": "module", "main": "i.js" }',
-        'node_modules/dep/i.js':
-          'export const run = () => {};\nexport const old = () => { exports.old = 1; };',
+        ...PACKAGE,
+      },
+    ],
+    [
+      'such a package beside a guarded assignment',
+      {
+        'a.ts': `import { run } from 'dep';\nexport const handler = run;\nif (typeof module !== 'undefined') module.exports = { handler };`,
+        ...PACKAGE,
+      },
+    ],
+    [
+      'a guarded assignment beside a member of undefined that is never read',
+      {
+        'a.ts': `${LATER}if (typeof module !== 'undefined') module.exports = { handler };\nexport const f = () => (undefined as any).x;`,
       },
     ],
     ['without a source map', { 'a.ts': LATER }, { sourceMap: false }],
