@@ -87,22 +87,22 @@ function problemsOf(bundle: string, entry: string): string[] {
 }
 
 /** A place in a bundle, from 0, as source maps count. */
-interface Place {
+interface BundlePlace {
   readonly line: number;
   readonly column: number;
 }
 
-function isSame(one: Place, other: Place): boolean {
+function isSame(one: BundlePlace, other: BundlePlace): boolean {
   return one.line === other.line && one.column === other.column;
 }
 
 /** Converts a place of esbuild, which counts lines from 1 and columns in bytes. */
-function placeOf({ line, column, lineText }: Place & { readonly lineText: string }): Place {
+function placeOf({ line, column, lineText }: BundlePlace & { readonly lineText: string }): BundlePlace {
   return { line: line - 1, column: Buffer.from(lineText).subarray(0, column).toString().length };
 }
 
 /** Returns the places in the bundle where a member of `undefined` is read or set. @param files - the minified bundle and its map */
-function undefinedObjects(files: readonly { readonly path: string; readonly text: string }[]): Place[] {
+function undefinedObjects(files: readonly { readonly path: string; readonly text: string }[]): BundlePlace[] {
   const [code = '', map = '{}'] = ['.mjs', '.map'].map(
     (end) => files.find(({ path }) => path.endsWith(end))?.text,
   );
@@ -127,7 +127,7 @@ function loadEsbuild(): typeof import('esbuild') | undefined {
 }
 
 /** Returns the first place in the app's own files, e.g. `src/payments.ts:3`. A package may contain code that never runs. */
-function ownSource(bundle: string, places: readonly Place[]): string | undefined {
+function ownSource(bundle: string, places: readonly BundlePlace[]): string | undefined {
   if (!existsSync(`${bundle}.map`)) return undefined;
   const map = new SourceMap(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
   return places
