@@ -1,3 +1,4 @@
+import type { DemoCounts } from '../cli/page/server/protocol.ts';
 import { orderStatus } from '../lambdas/example/orders/order.ts';
 import type { InboxRow } from '../lambdas/runtime/store/inbox-row.ts';
 import type { BridgeCounts } from './bridge-counts.ts';
@@ -6,41 +7,8 @@ import { type Consumer, emailsDue, keptCents, messagesOf, type Readings } from '
 import { type Repeat, type Resent, STOCK_PER_SKU } from './shop.ts';
 
 /** The counts of a receipt. */
-export interface ReceiptCounts {
-  /** Orders in the table. */
-  readonly orders: number;
-  /** Orders that ended `confirmed`. */
-  readonly confirmed: number;
-  /** Orders that ended `cancelled`: those for sold-out goods, one whose payment was rejected, and one that expired. */
-  readonly cancelled: number;
-  /** Orders that ended `cancelled` because they were not paid in time. */
-  readonly expired: number;
-  /** Scheduled expiries of orders. */
-  readonly scheduled: number;
-  /** Scheduled expiries that a payment, or another end of it, has cancelled. */
-  readonly timersCancelled: number;
-  /** Events with status PUBLISHED in the outbox. */
-  readonly eventsPublished: number;
-  /** Messages with status PROCESSED, by consumer. */
+export interface ReceiptCounts extends DemoCounts {
   readonly processed: Readonly<Record<Consumer, number>>;
-  /** Messages with status DISCARDED: the payment that the bank refuses permanently, which an operator's command has rejected. */
-  readonly rejected: number;
-  /** Messages of order-status that a later report of the same service had superseded: their handlers did not run. */
-  readonly superseded: number;
-  /** Requests and messages sent a second time. */
-  readonly duplicatesSent: number;
-  /** Duplicates without a trace: still one order, one resulting event, one charge. */
-  readonly duplicatesAbsorbed: number;
-  /** Charges at the bank. */
-  readonly charges: number;
-  /** Refunds at the bank, for orders that were cancelled after being charged. */
-  readonly refunds: number;
-  /** Charges of an order after its first. */
-  readonly doubleCharges: number;
-  /** Orders for goods in stock that were never charged. */
-  readonly missingCharges: number;
-  /** E-mails sent. */
-  readonly emails: number;
 }
 
 /** The requests and duplicates sent, to compare with the tables. */

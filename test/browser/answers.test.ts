@@ -69,6 +69,29 @@ describe.skipIf(browser === undefined)('the answer of a screen', () => {
     await shows(page.getByRole('link', { name: 'Messages 9' }), 'Messages');
   });
 
+  test('a finding stays open while its numbers change, also beside one with its id', async () => {
+    const { page, send } = await openedInMemory(browser as Browser);
+    const finding = {
+      ...letters,
+      id: 'settings/worker',
+      state: 'broken' as const,
+      commands: ['npx cdk deploy'],
+    };
+    const both = (n: number) =>
+      statusOf('broken', [
+        { ...finding, what: `its table is another one, for ${n} s` },
+        { ...finding, what: `its queue is another one, for ${n} s` },
+      ]);
+    await send({ status: both(1) });
+    const items = page.getByRole('region', { name: 'What to do' }).getByRole('listitem');
+    await items.nth(1).getByRole('button').first().click();
+    await shows(items.nth(1).locator('code'), 'npx cdk deploy');
+    await send({ status: both(2) });
+    await shows(items.nth(1), 'its queue is another one, for 2 s');
+    expect(await items.nth(1).locator('code').isVisible()).toBe(true);
+    expect(await items.nth(0).locator('code').isVisible()).toBe(false);
+  });
+
   test('Flow begins with what to do, then the flow, then the faults of the demo in a line each', async () => {
     const repair = 'aws events enable-rule';
     const fault = {

@@ -194,30 +194,50 @@ export interface DemoState {
   readonly receipt: DemoReceipt | null;
 }
 
-/** The result of a run: members of the document of `npm run demo -- --json`, which explains them. */
-export interface DemoReceipt {
+/** The counts of a run of the demo. */
+export interface DemoCounts {
+  /** Orders in the table. */
+  readonly orders: number;
+  /** Orders that ended `confirmed`. */
+  readonly confirmed: number;
+  /** Orders that ended `cancelled`: those for sold-out goods, one whose payment was rejected, and one that expired. */
+  readonly cancelled: number;
+  /** Orders that ended `cancelled` because they were not paid in time. */
+  readonly expired: number;
+  /** Scheduled expiries of orders. */
+  readonly scheduled: number;
+  /** Scheduled expiries that a payment, or another end of it, has cancelled. */
+  readonly timersCancelled: number;
+  /** Events with status PUBLISHED in the outbox. */
+  readonly eventsPublished: number;
+  /** Messages with status PROCESSED, by consumer. */
+  readonly processed: Readonly<Record<string, number>>;
+  /** Messages with status DISCARDED: the payment that the bank refuses permanently, which an operator's command has rejected. */
+  readonly rejected: number;
+  /** Messages of order-status that a later report of the same service had superseded: their handlers did not run. */
+  readonly superseded: number;
+  /** Requests and messages sent a second time. */
+  readonly duplicatesSent: number;
+  /** Duplicates without a trace: still one order, one resulting event, one charge. */
+  readonly duplicatesAbsorbed: number;
+  /** Charges at the bank. */
+  readonly charges: number;
+  /** Refunds at the bank, for orders that were cancelled after being charged. */
+  readonly refunds: number;
+  /** Charges of an order after its first. */
+  readonly doubleCharges: number;
+  /** Orders for goods in stock that were never charged. */
+  readonly missingCharges: number;
+  /** E-mails sent. */
+  readonly emails: number;
+}
+
+/** The result of a run: members of the document of `npm run demo -- --json`. */
+export interface DemoReceipt extends DemoCounts {
   /** E.g. `Nothing lost, nothing duplicated`. */
   readonly headline: string;
   /** Empty if nothing was lost or duplicated; otherwise the worst first. */
   readonly problems: readonly string[];
-  readonly orders: number;
-  readonly confirmed: number;
-  readonly cancelled: number;
-  readonly expired: number;
-  readonly scheduled: number;
-  readonly timersCancelled: number;
-  readonly eventsPublished: number;
-  /** By consumer. */
-  readonly processed: Readonly<Record<string, number>>;
-  readonly rejected: number;
-  readonly superseded: number;
-  readonly duplicatesSent: number;
-  readonly duplicatesAbsorbed: number;
-  readonly charges: number;
-  readonly refunds: number;
-  readonly doubleCharges: number;
-  readonly missingCharges: number;
-  readonly emails: number;
   /** The messages at the target of the bridge. Absent: the demo runs none. */
   readonly bridge?: {
     readonly target: string;

@@ -1,9 +1,8 @@
-import { useState } from 'preact/hooks';
 import { isOpen } from '../../../reports/findings/finding-counts.ts';
 import type { Flow } from '../../server/protocol.ts';
 import { Busy } from '../frame/busy.tsx';
 import { At } from '../frame/clocks.tsx';
-import { More } from '../frame/controls.tsx';
+import { useFirst } from '../frame/controls.tsx';
 import { Finding } from '../frame/finding.tsx';
 import { useMailroom } from '../frame/mailroom.ts';
 import { Notice } from '../frame/state.tsx';
@@ -64,39 +63,35 @@ const FINDINGS_SHOWN = 4;
 
 /** The findings of `mailroom status`: each with the commands to run first, or with the operator who has acknowledged it. */
 function Findings({ findings }: Pick<NonNullable<Flow['status']>, 'findings'>) {
-  const [isWhole, setWhole] = useState(false);
+  const { shown, more } = useFirst(findings, FINDINGS_SHOWN);
+  // Its words have numbers that change: an open finding stays open.
+  const ids = findings.map(({ id, code }) => id ?? code);
+  const keys = ids.map((id, index) => `${id} ${ids.slice(0, index).filter((one) => one === id).length}`);
   if (findings.length === 0) return null;
   return (
     <section aria-labelledby="findings-title" class="findings">
       <h2 id="findings-title">{findings.some(isOpen) ? 'What to do' : 'Acknowledged'}</h2>
       <div class="panel">
         <ul class="lines">
-          {(isWhole ? findings : findings.slice(0, FINDINGS_SHOWN)).map(
-            ({ state, what, commands, acknowledged }) => (
-              <Finding
-                key={what}
-                is={acknowledged === undefined ? state : 'idle'}
-                text={what}
-                commands={commands}
-                note={acknowledged && 'acknowledged'}
-              >
-                {acknowledged && (
-                  <p>
-                    Acknowledged by <Stored text={acknowledged.by} clip={80} /> until{' '}
-                    <At at={acknowledged.until} />: <Stored text={acknowledged.reason} clip={200} />
-                  </p>
-                )}
-              </Finding>
-            ),
-          )}
+          {shown.map(({ state, what, commands, acknowledged }, index) => (
+            <Finding
+              key={keys[index]}
+              is={acknowledged === undefined ? state : 'idle'}
+              text={what}
+              commands={commands}
+              note={acknowledged && 'acknowledged'}
+            >
+              {acknowledged && (
+                <p>
+                  Acknowledged by <Stored text={acknowledged.by} clip={80} /> until{' '}
+                  <At at={acknowledged.until} />: <Stored text={acknowledged.reason} clip={200} />
+                </p>
+              )}
+            </Finding>
+          ))}
         </ul>
       </div>
-      <More
-        total={findings.length}
-        most={FINDINGS_SHOWN}
-        isWhole={isWhole}
-        onClick={() => setWhole(!isWhole)}
-      />
+      {more}
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { duration } from '../../../terminal/times.ts';
 import type { Flow, FlowEvent } from '../../server/protocol.ts';
 import { Busy } from '../frame/busy.tsx';
 import { Ago } from '../frame/clocks.tsx';
-import { More } from '../frame/controls.tsx';
+import { useFirst } from '../frame/controls.tsx';
 import { stateOf } from '../frame/format.ts';
 import { routeTo } from '../frame/route.ts';
 import { Icon, State } from '../frame/state.tsx';
@@ -16,8 +16,8 @@ const STORIES_SHOWN = 12;
 
 /** The newest events by correlation id: a story is a line that opens into its events. */
 export function Newest({ flow: { at, events, eventsSince, isSample } }: { readonly flow: Flow }) {
-  const [isWhole, setWhole] = useState(false);
   const stories = storiesOf(events);
+  const { shown, more } = useFirst(stories, STORIES_SHOWN);
   return (
     <section class="panel" aria-labelledby="newest-title">
       <div class="panel-head">
@@ -36,17 +36,12 @@ export function Newest({ flow: { at, events, eventsSince, isSample } }: { readon
         </p>
       ) : (
         <ol class="stories">
-          {(isWhole ? stories : stories.slice(0, STORIES_SHOWN)).map((story) => (
+          {shown.map((story) => (
             <StoryLine key={story.id} story={story} />
           ))}
         </ol>
       )}
-      <More
-        total={stories.length}
-        most={STORIES_SHOWN}
-        isWhole={isWhole}
-        onClick={() => setWhole(!isWhole)}
-      />
+      {more}
     </section>
   );
 }

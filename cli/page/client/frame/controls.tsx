@@ -24,25 +24,17 @@ export function Button({ isDisabled = false, onClick, type = 'button', ...rest }
   );
 }
 
-interface MoreProps {
-  /** The entries of the list. */
-  readonly total: number;
-  /** Those that are shown at first. */
-  readonly most: number;
-  readonly isWhole: boolean;
-  readonly onClick: () => void;
-}
-
-/** The button below a list that shows the rest of it; nothing if there is no rest. */
-export function More({ total, most, isWhole, onClick }: MoreProps) {
-  if (total <= most) return null;
-  return (
+/** Returns the first entries of a list, or all of them, and the button that shows the rest; no button if there is no rest. */
+export function useFirst<Entry>(all: readonly Entry[], most: number) {
+  const [isWhole, setWhole] = useState(false);
+  const more = all.length > most && (
     <p class="more">
-      <button type="button" class="quiet" aria-expanded={isWhole} onClick={onClick}>
-        {isWhole ? 'Show fewer' : `Show all ${total}`}
+      <button type="button" class="quiet" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+        {isWhole ? 'Show fewer' : `Show all ${all.length}`}
       </button>
     </p>
   );
+  return { shown: isWhole ? all : all.slice(0, most), more };
 }
 
 interface ChoiceProps<Value extends string> {
