@@ -9,8 +9,7 @@ function isInstalled(name) {
     import.meta.resolve(name);
     return true;
   } catch (error) {
-    if (error.code === 'ERR_MODULE_NOT_FOUND') return false;
-    throw error;
+    return error.code !== 'ERR_MODULE_NOT_FOUND';
   }
 }
 
@@ -37,8 +36,10 @@ export function withoutPackages(error, args) {
 
 /** The help of the command that the words begin with, which the build has written. */
 function helpOf(words) {
-  const help = read('../dist/help.json');
-  return help[
-    words.reduce((above, word) => (`${above} ${word}`.trim() in help ? `${above} ${word}`.trim() : above), '')
-  ];
+  const help = new Map(Object.entries(read('../dist/help.json')));
+  const command = words.reduce((above, word) => {
+    const below = `${above} ${word}`.trim();
+    return help.has(below) ? below : above;
+  }, '');
+  return help.get(command);
 }
