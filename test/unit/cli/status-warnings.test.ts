@@ -168,8 +168,14 @@ describe('messages that wait', () => {
     );
     const { table, queues, clock } = mailroom;
     const wiring = wiringOf(deployed.resources);
+    const now = clock.now();
+    // It also rises, and is older than usual.
+    const backlog = async () => ({
+      waiting: [{ at: now - 3 * 60_000, value: 1 }],
+      agesMs: [{ at: now - 3_600_000, value: 1_000 }],
+    });
     const report = await readStatus(
-      withStored({ directory, region: 'x', table, queues, wiring, now: clock.now() }),
+      withStored({ directory, region: 'x', table, queues, wiring, backlog, now }),
     );
     expect(report).toMatchObject({ state: 'broken', looks: [] });
     expect(report.wiring.problems).toHaveLength(1);
@@ -210,6 +216,7 @@ describe('a backlog that is younger than its alarm allows', () => {
     ['its number rises', [1, 2, 4], undefined],
     ['its number stays', [5, 5, 5], undefined],
     ['its number rises, and its queue was younger before', [1, 2, 4], 60_000],
+    ['its number stays after a burst 7 minutes ago', [400, 4, 4, 4, 4, 5, 5], undefined],
   ])('is reported if it is older than usual, and %s', async (_what, counts, ageMs) => {
     const { state, looks, text } = await looksOf(counts, ageMs);
     expect(state).toBe('look');
@@ -226,6 +233,15 @@ describe('a backlog that is younger than its alarm allows', () => {
     ['has no history', [], undefined],
   ])('is not reported if it %s', async (_what, counts, ageMs) => {
     expect(await looksOf(counts, ageMs)).toMatchObject({ state: 'ok', looks: [] });
+  });
+
+  test('does not make its own age usual', async () => {
+    const mailroom = await waiting();
+    const now = mailroom.clock.now();
+    const history = historyOf(now, [1, 2, 4], 60_000);
+    const agesMs = [...history.agesMs, { at: now - 5 * 60_000, value: 10 * 60_000 }];
+    const report = await status(mailroom, 2, async () => ({ ...history, agesMs }));
+    expect(report.looks).toMatchObject([{ look: 'behind', usualMs: 120_000 }]);
   });
 
   test('is not reported while the consumer has processed nothing and its queue has no ages, which would show the usual age', async () => {
