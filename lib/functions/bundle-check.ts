@@ -86,31 +86,33 @@ function problemsOf(bundle: string, entry: string): string[] {
   return exported.includes('handler') || isOpen ? [] : [noHandlerProblem(entry, exported)];
 }
 
-/** A place in a bundle, from 0, as source maps count. */
-interface BundlePlace {
+/** A position in a bundle, from 0, as source maps count. */
+interface BundlePosition {
   readonly line: number;
   readonly column: number;
 }
 
-function isSame(one: BundlePlace, other: BundlePlace): boolean {
+function isSame(one: BundlePosition, other: BundlePosition): boolean {
   return one.line === other.line && one.column === other.column;
 }
 
-/** Converts a place of esbuild, which counts lines from 1 and columns in bytes. */
-function placeOf({ line, column, lineText }: BundlePlace & { readonly lineText: string }): BundlePlace {
+/** Converts a position of esbuild, which counts lines from 1 and columns in bytes. */
+function placeOf({ line, column, lineText }: BundlePosition & { readonly lineText: string }): BundlePosition {
   return { line: line - 1, column: Buffer.from(lineText).subarray(0, column).toString().length };
 }
 
-/** Returns the places in the bundle where a member of `undefined` is read or set. @param files - the minified bundle and its map */
-function undefinedObjects(files: readonly { readonly path: string; readonly text: string }[]): BundlePlace[] {
+/** Returns the positions in the bundle where a member of `undefined` is read or set. @param files - the minified bundle and its map */
+function undefinedObjects(
+  files: readonly { readonly path: string; readonly text: string }[],
+): BundlePosition[] {
   const [code = '', map = '{}'] = ['.mjs', '.map'].map(
     (end) => files.find(({ path }) => path.endsWith(end))?.text,
   );
   const origins = new SourceMap(JSON.parse(map));
   return code
     .split('\n')
-    .flatMap((line, at) =>
-      [...line.matchAll(/\(void 0\)[.[]/g)].map(({ index }) => origins.findEntry(at, index)),
+    .flatMap((minified, at) =>
+      [...minified.matchAll(/\(void 0\)[.[]/g)].map(({ index }) => origins.findEntry(at, index)),
     )
     .flatMap((found) =>
       'originalSource' in found ? { line: found.originalLine, column: found.originalColumn } : [],
@@ -126,8 +128,8 @@ function loadEsbuild(): typeof import('esbuild') | undefined {
   }
 }
 
-/** Returns the first place in the app's own files, e.g. `src/payments.ts:3`. A package may contain code that never runs. */
-function ownSource(bundle: string, places: readonly BundlePlace[]): string | undefined {
+/** Returns the first position in the app's own files, e.g. `src/payments.ts:3`. A package may contain code that never runs. */
+function ownSource(bundle: string, places: readonly BundlePosition[]): string | undefined {
   if (!existsSync(`${bundle}.map`)) return undefined;
   const map = new SourceMap(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
   return places
