@@ -28,7 +28,7 @@ test('a run that cannot read its results ends with the error, and retries no ord
   }))
     vi.stubEnv(name, value);
   vi.useFakeTimers({ toFake: ['setTimeout'], shouldAdvanceTime: true });
-  const call = vi.fn(async () => ({ status: 500, text: 'not yet', headers: new Headers() }));
+  const call = vi.fn(async () => ({ status: 500, text: 'not yet', headers: {} }));
   const queues = Object.values(QUEUE_OUTPUTS).flatMap((name) =>
     ['QueueUrl', 'DlqUrl'].map((suffix) => [`${name}${suffix}`, `${endpoint}/${name}${suffix}`]),
   );
