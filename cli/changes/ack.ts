@@ -60,7 +60,12 @@ export const acknowledge = recorded(
       (name, ids) =>
         `Status has no finding "${name}". ${ids === '' ? 'It has none now.' : `Its findings: ${ids}.`}`,
     );
-    const findings = chosen.map(({ one: { id, what, count }, upTo = count }) => ({ id, what, upTo }));
+    // A finding without a count is one thing: a number would let it cover others of its kind.
+    const findings = chosen.map(({ one: { id, what, count }, upTo = count }) => ({
+      id,
+      what,
+      upTo: count === null ? null : upTo,
+    }));
     const end = new Date(until).toISOString();
     return {
       operations: findings.map(({ id, upTo }) => ({

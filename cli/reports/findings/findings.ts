@@ -106,23 +106,29 @@ export function countTexts(findings: readonly Finding[], checked: Pick<Checked, 
   );
 }
 
-/** The findings as text, each with the commands to run below it. Adjacent problems with one repair are listed above it. */
+/**
+ * The findings as text, each with the commands to run below it. Adjacent problems with one repair are listed above it. An acknowledged
+ * finding is dimmed, and keeps its commands: its cause is still there.
+ */
 export function findingLines(findings: readonly Finding[]): string[] {
   return findings.flatMap(({ id, state, what: said, commands, acknowledged }, index) => {
     const what = id === undefined ? said : `${said} ${paint.dim(`[${id}]`)}`;
-    if (acknowledged !== undefined) return acknowledgedLines(what, acknowledged);
     const after = findings[index + 1];
-    const isShared = after?.state === 'broken' && after.commands.join() === commands.join();
+    const isShared =
+      acknowledged === undefined &&
+      after?.acknowledged === undefined &&
+      after?.state === 'broken' &&
+      after.commands.join() === commands.join();
     const bullet = state === 'broken' ? paint.red('•') : paint.yellow('•');
-    const below = isShared || commands.length === 0 ? [] : [`    ${paint.dim(commands.join('\n    '))}`];
-    return [prose(`  ${bullet} ${what}`, 4), ...below];
+    return [
+      acknowledged === undefined ? prose(`  ${bullet} ${what}`, 4) : prose(paint.dim(`  • ${what}`), 4),
+      ...(acknowledged === undefined ? [] : [acknowledgedLine(acknowledged)]),
+      ...(isShared || commands.length === 0 ? [] : [`    ${paint.dim(commands.join('\n    '))}`]),
+    ];
   });
 }
 
-function acknowledgedLines(
-  what: string,
-  { by, until, reason }: NonNullable<Finding['acknowledged']>,
-): string[] {
+function acknowledgedLine({ by, until, reason }: NonNullable<Finding['acknowledged']>): string {
   const who = prose(`acknowledged by ${clipped(by)} until ${time(until)}: ${clipped(reason)}`, 4, 76);
-  return [prose(paint.dim(`  • ${what}`), 4), `    ${paint.dim(who)}`];
+  return `    ${paint.dim(who)}`;
 }

@@ -147,6 +147,26 @@ describe('ack', () => {
     ]);
   });
 
+  test('ends when the finding is of another kind, and stays readable with its command until then', async () => {
+    const { run, status, deployed } = await withDeadLetter();
+    deployed.changeRule('bus|worker-rule', { enabled: false });
+    await run('ack', 'worker', ...KNOWN);
+    const { out } = await run('status');
+    expect(out).toMatch(/\[rule-disabled\/worker\]\n +acknowledged by .*\n[^•]*aws events enable-rule /);
+    deployed.changeRule('bus|worker-rule', { enabled: true, targets: [] });
+    const { code, findings } = await status();
+    expect(code).toBe(1);
+    expect(findings[0]).toMatchObject({ id: 'target/worker' });
+    expect(findings[0]).not.toHaveProperty('acknowledged');
+  });
+
+  test('of a finding without a count does not cover a second one with its name', async () => {
+    const { run, deployed } = await withDeadLetter();
+    deployed.changeRule('bus|worker-rule', { enabled: false });
+    const { out } = await run('ack', 'worker=7', '--json', ...KNOWN);
+    expect(JSON.parse(out).findings).toMatchObject([{ id: 'rule-disabled/worker', upTo: null }]);
+  });
+
   test('is listed, recorded, and removed', async () => {
     const { run, status, clock } = await withDeadLetter();
     expect((await run('ack', 'list')).out).toContain('Nothing is acknowledged.');

@@ -20,6 +20,21 @@ test('an acknowledgement covers its finding only, up to its count', () => {
   expect(ackOf({ id: 'dead-letters/consumer:payments-eu', count: 1 }, acks, 1)).toBeUndefined();
 });
 
+test('an acknowledgement of one member of a resource covers no other member, and no other kind', () => {
+  const [window, batch] = ['MaximumBatchingWindowInSeconds', 'BatchSize'].map((member) => ({
+    id: findingId({ code: 'differs', part: 'payments', resource: `PaymentsMapping1A2B.${member}` }),
+    count: null,
+  }));
+  const acks = [{ ...ack, finding: window?.id ?? '', upTo: null }];
+  expect(ackOf({ ...window, count: null }, acks, 1)).toMatchObject({ by: 'ada' });
+  expect(ackOf({ ...batch, count: null }, acks, 1)).toBeUndefined();
+  expect(
+    ackOf({ id: window?.id.replace('differs', 'settings') ?? '', count: null }, acks, 1),
+  ).toBeUndefined();
+  // Two problems with one name: one of them was acknowledged.
+  expect(ackOf({ ...window, count: 2 }, acks, 1)).toBeUndefined();
+});
+
 test('the id of a finding is one word', () => {
   expect(findingId({ code: 'mapping-disabled', part: 'stream relay' })).toBe('mapping-disabled/stream-relay');
   expect(findingId({ code: 'retention', part: 'payments', resource: 'inbox' })).toBe(
