@@ -106,6 +106,7 @@ const DRIFTED: Readonly<Record<Drift['problem'], string>> = {
   'rule-disabled': 'its rule is disabled',
   pattern: 'its rule matches other events',
   target: 'its rule does not deliver to its queue',
+  'target-input': 'its rule changes events',
   'no-queue': 'its queue does not exist',
 };
 

@@ -108,7 +108,7 @@ function restoreLines(deployment: Deployment, { drift }: AuditReport): string[] 
   const { mailroom, consumers } = deployment.directory;
   const fixes = drift.map((found) => {
     const entry = consumers.find(({ name }) => name === found.consumer) ?? mailroom;
-    return fixLine(ruleFix(found.problem, found.rule, mailroom.bus, entry), deployment);
+    return fixLine(ruleFix(found.problem, found.rule, mailroom.bus, entry, found.targets), deployment);
   });
   return [...new Set(fixes)];
 }

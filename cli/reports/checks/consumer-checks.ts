@@ -1,9 +1,12 @@
 import { readConsumerConfig } from '../../../lambdas/runtime/base/consumer-config.ts';
 import type { EventRef } from '../../../lambdas/runtime/events/event.ts';
 import {
+  type ChangingTargets,
+  changingTargets,
   type RuleFault,
   ruleFaults,
   ruleName,
+  type WholeTarget,
 } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import {
   type ConsumerEntry,
@@ -70,8 +73,11 @@ async function* ruleProblems({
   const queue = await resources.queue(consumer.queue);
   for (const route of routesOf(mailroom, consumer)) {
     if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
-    const faults = ruleFaults(await resources.rule(route.bus, route.rule), route.events, queue?.arn);
-    for (const fault of faults) yield routeProblem(consumer, route, fault, queue?.arn);
+    const rule = await resources.rule(route.bus, route.rule);
+    for (const fault of ruleFaults(rule, route.events, queue?.arn))
+      if (fault !== 'target-input') yield routeProblem(consumer, route, fault, queue?.arn);
+    const changing = changingTargets(rule, queue?.arn);
+    if (changing !== undefined) yield inputProblem(consumer, route, changing);
   }
 }
 
@@ -138,8 +144,8 @@ async function* undeliverable({ consumer, directory, resources }: ConsumerSubjec
     const target = deployed?.targets.find(({ arn }) => arn === queue.arn);
     if (target === undefined || target.deadLetterQueue === undelivered.arn) continue; // without a target: `target`
     const text = `the rule ${rule} of ${name} has no dead-letter queue: events that its queue does not accept are lost after 24 hours, or at once`;
-    const { id: Id, arn: Arn } = target;
-    const targets = JSON.stringify([{ Id, Arn, DeadLetterConfig: { Arn: undelivered.arn } }]);
+    const { id: Id, arn: Arn, settings } = target;
+    const targets = JSON.stringify([{ Id, Arn, ...settings, DeadLetterConfig: { Arn: undelivered.arn } }]);
     const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
     yield { problem: 'no-dead-letter-queue', resource: rule, text, fix: [...put, '--targets', targets] };
   }
@@ -211,13 +217,30 @@ function ruleArns(mailroom: Directory['mailroom'], consumer: ConsumerEntry, besi
   });
 }
 
+/** A rule that delivers something other than its events. */
+function inputProblem(
+  consumer: ConsumerEntry,
+  { bus, rule, events }: RuleRoute,
+  { inputs, whole }: ChangingTargets,
+): FoundProblem {
+  const isExternal = events.some((event) => 'external' in event);
+  const text = `${consumer.name} cannot read its events: its rule ${rule} changes them (${inputs.join(', ')}), which Mailroom does not declare. Restore it${isExternal ? '' : ', then find the events that were missed (--since: from before the fault)'}. Until then, do not discard its unreadable messages: they are events`;
+  return {
+    problem: 'target-input',
+    resource: isExternal ? 'external' : undefined,
+    text,
+    fix: ruleFix('target-input', rule, bus, consumer, whole),
+    followUp: isExternal ? undefined : FIND_MISSED,
+  };
+}
+
 function routeProblem(
   consumer: ConsumerEntry,
   { bus, rule, events }: RuleRoute,
-  fault: RuleFault,
+  fault: Exclude<RuleFault, 'target-input'>,
   queueArn = '',
 ): FoundProblem {
-  const states: Readonly<Record<RuleFault, string>> = {
+  const states: Readonly<Record<typeof fault, string>> = {
     'no-rule': `does not exist on the bus ${bus}`,
     'rule-disabled': 'is disabled',
     pattern: 'matches other events than declared',
@@ -238,13 +261,21 @@ function routeProblem(
   };
 }
 
-/** The words of the command that restores a consumer's rule or queue: the same in every command that reports it. */
+/**
+ * The words of the command that restores a consumer's rule or queue: the same in every command that reports it.
+ *
+ * @param targets - of `target-input`: the targets to put @default the deployment restores them
+ */
 export function ruleFix(
   fault: RuleFault | 'no-queue',
   rule: string,
   bus: string,
   stack: EntryStack,
+  targets: readonly WholeTarget[] = [],
 ): string[] {
-  if (fault !== 'rule-disabled') return deployWords(stack);
-  return ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
+  if (fault === 'rule-disabled')
+    return ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
+  if (fault !== 'target-input' || targets.length === 0) return deployWords(stack);
+  const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
+  return [...put, '--targets', JSON.stringify(targets)];
 }

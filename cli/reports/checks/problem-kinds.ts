@@ -11,6 +11,7 @@ const CAUSED_BY = {
   'rule-disabled': 'DisableRule',
   pattern: 'PutRule',
   target: 'RemoveTargets',
+  'target-input': 'PutTargets',
   'mapping-disabled': UPDATE_MAPPING,
   'mapping-filter': UPDATE_MAPPING,
   paused: null,

@@ -28,6 +28,7 @@ const ROUTE_PROBLEMS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
   'rule-disabled',
   'pattern',
   'target',
+  'target-input',
 ]);
 
 /** The cases of a message that its consumer has never claimed: failed invocations explain only these. */

@@ -52,6 +52,32 @@ test('a healthy system has no problem of its wiring, and everything was checked'
   ]);
 });
 
+test('a rule that changes events is a problem of the wiring, with the command that restores its target as it was', async () => {
+  const deployed = resourcesInMemory();
+  const { targets: [target = targetOf('')] = [] } = deployed.rules.get('bus|worker-rule') ?? {};
+  const settings = {
+    DeadLetterConfig: { Arn: target.deadLetterQueue },
+    SqsParameters: { MessageGroupId: '$.detail.data.tenant' },
+    RetryPolicy: { MaximumRetryAttempts: 7 },
+  };
+  deployed.changeRule('bus|worker-rule', { targets: [{ ...target, input: 'InputTransformer', settings }] });
+  const { report, text } = await statusOf(deployed.resources);
+  const restored = JSON.stringify([{ Id: target.id, Arn: target.arn, ...settings }]);
+  expect(report.wiring.problems).toMatchObject([
+    {
+      part: 'worker',
+      problem: 'target-input',
+      level: 'flow',
+      fix: [
+        ...['aws', 'events', 'put-targets', '--rule', 'worker-rule', '--event-bus-name', 'bus'],
+        ...['--targets', restored],
+      ],
+    },
+  ]);
+  expect(unwrapped(text)).toContain('its rule worker-rule changes them (InputTransformer)');
+  expect(unwrapped(text)).toContain('mailroom audit --since 24h');
+});
+
 const _DEPLOY = 'npx cdk deploy mailroom-dev --revert-drift';
 const _DEPLOY_WORKER = 'npx cdk deploy dev/Things --revert-drift';
 

@@ -38,10 +38,17 @@ const PROBLEMS: Readonly<Partial<Record<WiringKind, string>>> = {
   'rule-disabled': 'Rule off',
   pattern: 'Rule changed',
   target: 'Target changed',
+  'target-input': 'Events changed',
 };
 
 /** The problems that stop an event before it reaches the queue of a consumer. */
-const BEFORE: ReadonlySet<WiringKind> = new Set(['no-rule', 'rule-disabled', 'pattern', 'target']);
+const BEFORE: ReadonlySet<WiringKind> = new Set([
+  'no-rule',
+  'rule-disabled',
+  'pattern',
+  'target',
+  'target-input',
+]);
 
 const LOOKS: Readonly<Record<StatusDocument['looks'][number]['look'], string>> = {
   failing: 'Every message fails',

@@ -2,9 +2,10 @@ import {
   DescribeRuleCommand,
   type EventBridgeClient,
   ListTargetsByRuleCommand,
+  type Target,
 } from '@aws-sdk/client-eventbridge';
 import { errorCode } from '../../base/errors.ts';
-import type { DeployedRules } from './audit-drift.ts';
+import { type DeployedRules, type DeployedTarget, TARGET_INPUTS } from './audit-drift.ts';
 
 /**
  * The rules port on EventBridge.
@@ -28,16 +29,27 @@ export function eventBridgeRules(client: EventBridgeClient): DeployedRules {
         return {
           enabled: State !== 'DISABLED',
           pattern: EventPattern,
-          targets: Targets.map(({ Id = '', Arn = '', DeadLetterConfig }) => ({
-            id: Id,
-            arn: Arn,
-            deadLetterQueue: DeadLetterConfig?.Arn,
-          })),
+          targets: Targets.map(targetOf),
         };
       } catch (error) {
         if (errorCode(error) === 'ResourceNotFoundException') return undefined;
         throw error;
       }
     },
+  };
+}
+
+/** The path of the whole event, which changes nothing. */
+const WHOLE = '$';
+
+function targetOf(target: Target): DeployedTarget {
+  const { Id = '', Arn = '', Input: _input, InputPath, InputTransformer: _transformer, ...settings } = target;
+  const changing = { ...target, InputPath: InputPath === WHOLE ? undefined : InputPath };
+  return {
+    id: Id,
+    arn: Arn,
+    deadLetterQueue: target.DeadLetterConfig?.Arn,
+    input: TARGET_INPUTS.find((member) => changing[member] !== undefined),
+    settings,
   };
 }
