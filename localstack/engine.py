@@ -172,6 +172,21 @@ def apply_table_settings(name: str, properties: dict) -> None:
         check(dynamodb._put_resource_policy({"ResourceArn": arn, "Policy": json.dumps(policy)}))
 
 
+def with_bus_policy(provision, properties_at: int):
+    """MiniStack's CloudFormation creates buses without the policy of the template, so this adds it."""
+
+    def provision_bus(*args, **named):
+        name, attributes = provision(*args, **named)
+        policy = args[properties_at].get("Policy")
+        if policy:
+            eventbridge._event_bus_policies[name] = policy
+        else:
+            eventbridge._event_bus_policies.pop(name, None)
+        return name, attributes
+
+    return provision_bus
+
+
 def create_bus_policy(_logical_id: str, properties: dict, _stack: str):
     """MiniStack's CloudFormation has no event bus policies. The engine stores their statements and, like every policy, does not enforce them."""
     bus, statement_id = properties["EventBusName"], properties["StatementId"]
@@ -201,6 +216,10 @@ for kind in ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"):
     handlers = provisioners._RESOURCE_HANDLERS[kind]
     handlers["create"] = with_table_settings(handlers["create"], 1)  # logical id, properties, stack
     handlers["update"] = with_table_settings(handlers["update"], 2)  # physical id, old properties, new properties, stack
+
+handlers = provisioners._RESOURCE_HANDLERS["AWS::Events::EventBus"]
+handlers["create"] = with_bus_policy(handlers["create"], 1)
+handlers["update"] = with_bus_policy(handlers["update"], 2)
 
 provisioners._RESOURCE_HANDLERS["AWS::Events::EventBusPolicy"] = {
     "create": create_bus_policy,

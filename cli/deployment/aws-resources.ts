@@ -1,33 +1,19 @@
-import {
-  type CloudWatchClient,
-  type CompositeAlarm,
-  type MetricAlarm,
-  paginateDescribeAlarms,
-} from '@aws-sdk/client-cloudwatch';
-import {
-  DescribeContinuousBackupsCommand,
-  DescribeTableCommand,
-  DescribeTimeToLiveCommand,
-  type DynamoDBClient,
-  GetResourcePolicyCommand,
-} from '@aws-sdk/client-dynamodb';
-import { DescribeEventBusCommand } from '@aws-sdk/client-eventbridge';
+import type { CompositeAlarm, MetricAlarm } from '@aws-sdk/client-cloudwatch';
 import {
   type EventSourceMappingConfiguration,
   type FunctionConfiguration,
   GetAccountSettingsCommand,
-  GetFunctionConcurrencyCommand,
-  GetFunctionConfigurationCommand,
   type LambdaClient,
   paginateListEventSourceMappings,
 } from '@aws-sdk/client-lambda';
-import { GetQueueAttributesCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
 import { readBacklog, readInvocations, readPeak } from './aws-metrics.ts';
+import { type AwsReads, awsReads, orMissing } from './aws-reads.ts';
 import type { Clients } from './clients.ts';
+import { READING } from './lambda-properties.ts';
 import type {
   DeployedAlarm,
   DeployedFunction,
@@ -37,51 +23,28 @@ import type {
   Resources,
 } from './resources.ts';
 
-/** States in which a mapping reads, or is about to. `Disabling`, `Disabled` and `Deleting` are the others. */
-const READING = new Set(['Enabled', 'Enabling', 'Creating', 'Updating']);
-
 /** The resources port on AWS. @param TableName - of the Mailroom table */
 export function awsResources(clients: Clients, TableName: string, clock: Clock): Resources {
-  const { dynamo, sqs, events, lambdaReads: lambda, cloudwatch } = clients;
-  const table = () => readTable(dynamo, TableName);
+  const { events, lambdaReads: lambda, cloudwatch } = clients;
+  const reads = awsReads(clients);
   const rules = eventBridgeRules(events);
   return {
-    table,
+    table: () => readTable(reads, TableName),
     expiryAttribute: async () => {
-      const { TimeToLiveDescription } = await dynamo.send(new DescribeTimeToLiveCommand({ TableName }));
-      const { TimeToLiveStatus: state = '', AttributeName } = TimeToLiveDescription ?? {};
+      const { TimeToLiveStatus: state = '', AttributeName } = (await reads.expiry(TableName)) ?? {};
       return state === 'ENABLED' || state === 'ENABLING' ? AttributeName : undefined;
     },
-    tablePolicy: async () => {
-      const { arn: ResourceArn } = await table();
-      const answer = await orMissing(
-        () => dynamo.send(new GetResourcePolicyCommand({ ResourceArn })),
-        'PolicyNotFoundException',
-      );
-      return answer?.Policy;
-    },
-    hasRecovery: async () => {
-      const { ContinuousBackupsDescription } = await dynamo.send(
-        new DescribeContinuousBackupsCommand({ TableName }),
-      );
-      return (
-        ContinuousBackupsDescription?.PointInTimeRecoveryDescription?.PointInTimeRecoveryStatus === 'ENABLED'
-      );
-    },
-    queue: (url) => readQueue(sqs, url),
-    hasBus: async (Name) =>
-      (await orMissing(() => events.send(new DescribeEventBusCommand({ Name })))) !== undefined,
+    tablePolicy: async () => reads.tablePolicy((await readTable(reads, TableName)).arn),
+    hasRecovery: async () => (await reads.recovery(TableName))?.PointInTimeRecoveryStatus === 'ENABLED',
+    queue: (url) => readQueue(reads, url),
+    hasBus: async (name) => (await reads.bus(name)) !== undefined,
     rule: (bus, name) => rules.describe(bus, name),
     mappings: async (FunctionName) => (await orMissing(() => readMappings(lambda, FunctionName))) ?? [],
-    function: (FunctionName) =>
-      orMissing(async () =>
-        functionOf(await lambda.send(new GetFunctionConfigurationCommand({ FunctionName }))),
-      ),
-    reservedConcurrency: (FunctionName) =>
-      orMissing(async () => {
-        const answer = await lambda.send(new GetFunctionConcurrencyCommand({ FunctionName }));
-        return answer.ReservedConcurrentExecutions ?? null;
-      }),
+    function: async (name) => {
+      const found = await reads.function(name);
+      return found && functionOf(found);
+    },
+    reservedConcurrency: reads.reservedConcurrency,
     concurrency: async () => {
       const { AccountLimit } = await lambda.send(new GetAccountSettingsCommand({}));
       const { ConcurrentExecutions: limit = 0, UnreservedConcurrentExecutions: unreserved = limit } =
@@ -91,51 +54,40 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
     concurrencyPeak: () => readPeak(cloudwatch, clock.now()),
     invocations: (name) => readInvocations(cloudwatch, name, clock.now()),
     backlog: (url) => readBacklog(cloudwatch, url, clock.now()),
-    alarms: () => readAlarms(cloudwatch),
+    alarms: async () => {
+      const { metric, composite } = await reads.alarms();
+      return [...metric, ...composite].map(alarmOf);
+    },
   };
 }
 
-async function readTable(dynamo: DynamoDBClient, TableName: string): Promise<DeployedTable> {
-  const { Table } = await dynamo.send(new DescribeTableCommand({ TableName }));
-  const { StreamEnabled, StreamViewType } = Table?.StreamSpecification ?? {};
+async function readTable(reads: AwsReads, name: string): Promise<DeployedTable> {
+  const found = await reads.table(name);
+  const { StreamEnabled, StreamViewType } = found?.StreamSpecification ?? {};
   return {
-    arn: Table?.TableArn ?? '',
-    isProtected: Table?.DeletionProtectionEnabled ?? false,
+    arn: found?.TableArn ?? '',
+    isProtected: found?.DeletionProtectionEnabled ?? false,
     streamView: StreamEnabled ? StreamViewType : undefined,
-    streamArn: StreamEnabled ? Table?.LatestStreamArn : undefined,
+    streamArn: StreamEnabled ? found?.LatestStreamArn : undefined,
   };
 }
 
-async function readQueue(sqs: SQSClient, QueueUrl: string): Promise<DeployedQueue | undefined> {
-  try {
-    const { Attributes = {} } = await sqs.send(
-      new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }),
-    );
-    return {
-      url: QueueUrl,
-      arn: Attributes.QueueArn ?? '',
-      messages:
-        Number(Attributes.ApproximateNumberOfMessages ?? 0) +
-        Number(Attributes.ApproximateNumberOfMessagesNotVisible ?? 0),
-      visibilityS: Number(Attributes.VisibilityTimeout),
-      retentionS: Number(Attributes.MessageRetentionPeriod),
-      messageBytesMax: Number(Attributes.MaximumMessageSize),
-      delayS: Number(Attributes.DelaySeconds ?? 0),
-      policy: Attributes.Policy,
-      redrive: Attributes.RedrivePolicy,
-    };
-  } catch (error) {
-    if (/QueueDoesNotExist|NonExistentQueue/.test(errorCode(error))) return undefined;
-    throw error;
-  }
-}
-
-async function readAlarms(client: CloudWatchClient): Promise<DeployedAlarm[]> {
-  const found: DeployedAlarm[] = [];
-  const all = { AlarmTypes: ['MetricAlarm' as const, 'CompositeAlarm' as const] };
-  for await (const { MetricAlarms = [], CompositeAlarms = [] } of paginateDescribeAlarms({ client }, all))
-    found.push(...[...MetricAlarms, ...CompositeAlarms].map(alarmOf));
-  return found;
+async function readQueue(reads: AwsReads, url: string): Promise<DeployedQueue | undefined> {
+  const found = await reads.queue(url);
+  if (found === undefined) return undefined;
+  return {
+    url,
+    arn: found.QueueArn ?? '',
+    messages:
+      Number(found.ApproximateNumberOfMessages ?? 0) +
+      Number(found.ApproximateNumberOfMessagesNotVisible ?? 0),
+    visibilityS: Number(found.VisibilityTimeout),
+    retentionS: Number(found.MessageRetentionPeriod),
+    messageBytesMax: Number(found.MaximumMessageSize),
+    delayS: Number(found.DelaySeconds ?? 0),
+    policy: found.Policy,
+    redrive: found.RedrivePolicy,
+  };
 }
 
 function alarmOf(alarm: MetricAlarm & Pick<CompositeAlarm, 'AlarmRule'>): DeployedAlarm {
@@ -191,19 +143,6 @@ function mappingOf(found: EventSourceMappingConfiguration): Mapping {
     retriesMax: found.MaximumRetryAttempts,
     concurrencyMax: found.ScalingConfig?.MaximumConcurrency,
   };
-}
-
-/** Makes a read; `undefined` if the resource does not exist. @param missing - the code of the error that means this */
-async function orMissing<T>(
-  read: () => Promise<T>,
-  missing = 'ResourceNotFoundException',
-): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (errorCode(error) === missing) return undefined;
-    throw error;
-  }
 }
 
 /** True if AWS denied a call. */
