@@ -1,32 +1,15 @@
 import { type AwsReads, readOnce } from './aws-reads.ts';
 import { lambdaReaders } from './lambda-properties.ts';
 import { messagingReaders } from './messaging-properties.ts';
-import { setMembers } from './set-members.ts';
+import {
+  type Properties,
+  type PropertiesReader,
+  type ResourceAddress,
+  setMembers,
+} from './properties-reader.ts';
 import { storageReaders } from './storage-properties.ts';
 
-/** Properties of a resource under CloudFormation's names, without those that are not set. */
-export type Properties = Readonly<Record<string, unknown>>;
-
-/** A resource to read: the members of a declared resource that lead to the deployed one. */
-export interface ResourceAddress {
-  /** Its type in CloudFormation, e.g. `AWS::SQS::Queue`. */
-  readonly type: string;
-  readonly physicalId: string;
-  /** The declared properties. Types whose physical id does not lead to the resource are read by those. */
-  readonly properties: Properties;
-}
-
-/** How a type of resources is read. */
-export interface PropertiesReader {
-  /** The properties that {@link read} returns if they are set. Others are not read. */
-  readonly members: readonly string[];
-  /** The IAM actions that reading needs. */
-  readonly actions: readonly string[];
-  /** @returns `undefined` if the resource does not exist */
-  readonly read: (reads: AwsReads, resource: ResourceAddress) => Promise<Properties | undefined>;
-}
-
-/** How each type of resources is read. A type that is not listed is not read. */
+/** The readers by type. A type that is not listed is not read. */
 export const READERS: Readonly<Record<string, PropertiesReader>> = {
   ...lambdaReaders,
   ...messagingReaders,

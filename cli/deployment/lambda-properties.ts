@@ -1,8 +1,14 @@
 import type { DestinationConfig, FunctionConfiguration } from '@aws-sdk/client-lambda';
 import type { AwsReads } from './aws-reads.ts';
 import { UNKNOWN } from './declared-resources.ts';
-import type { Properties, PropertiesReader, ResourceAddress } from './deployed-properties.ts';
-import { listIfAny, setMembers, setMembersIfAny } from './set-members.ts';
+import {
+  listIfAny,
+  type Properties,
+  type PropertiesReader,
+  type ResourceAddress,
+  setMembers,
+  setMembersIfAny,
+} from './properties-reader.ts';
 
 /** States in which a mapping reads, or is about to. `Disabling`, `Disabled` and `Deleting` are the others. */
 export const READING: ReadonlySet<string> = new Set(['Enabled', 'Enabling', 'Creating', 'Updating']);
@@ -174,7 +180,7 @@ async function readInvokeConfig(
 }
 
 /** A statement of a function's policy. */
-interface Statement {
+interface PolicyStatement {
   readonly Sid?: string;
   readonly Action?: string;
   readonly Principal?: string | { readonly Service?: string; readonly AWS?: string };
@@ -187,7 +193,9 @@ async function readPermission(
   { physicalId, properties }: ResourceAddress,
 ): Promise<Properties | undefined> {
   const policy = await functionPolicy(String(properties.FunctionName));
-  const { Statement: statements = [] }: { Statement?: readonly Statement[] } = JSON.parse(policy ?? '{}');
+  const { Statement: statements = [] }: { Statement?: readonly PolicyStatement[] } = JSON.parse(
+    policy ?? '{}',
+  );
   const id = physicalId.split('|').at(-1);
   const found = statements.find(({ Sid }) => Sid === id);
   if (found === undefined) return undefined;

@@ -1,6 +1,11 @@
 import type { AwsReads } from './aws-reads.ts';
-import type { Properties, PropertiesReader, ResourceAddress } from './deployed-properties.ts';
-import { setMembers, setMembersIfAny } from './set-members.ts';
+import {
+  type Properties,
+  type PropertiesReader,
+  type ResourceAddress,
+  setMembers,
+  setMembersIfAny,
+} from './properties-reader.ts';
 
 /** Attributes of a queue that a template sets as numbers. */
 const QUEUE_NUMBERS = [

@@ -2,8 +2,13 @@ import type { CompositeAlarm, MetricAlarm } from '@aws-sdk/client-cloudwatch';
 import type { TableDescription } from '@aws-sdk/client-dynamodb';
 import { type AwsReads, orMissing } from './aws-reads.ts';
 import { UNKNOWN } from './declared-resources.ts';
-import type { Properties, PropertiesReader, ResourceAddress } from './deployed-properties.ts';
-import { setMembers, setMembersIfAny } from './set-members.ts';
+import {
+  type Properties,
+  type PropertiesReader,
+  type ResourceAddress,
+  setMembers,
+  setMembersIfAny,
+} from './properties-reader.ts';
 
 const TABLE_ACTIONS = [
   'dynamodb:DescribeTable',

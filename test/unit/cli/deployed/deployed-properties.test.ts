@@ -2,12 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type AwsReads, awsReads } from '../../../../cli/deployment/aws-reads.ts';
 import { UNKNOWN } from '../../../../cli/deployment/declared-resources.ts';
-import {
-  deployedProperties,
-  type Properties,
-  READERS,
-  type ResourceAddress,
-} from '../../../../cli/deployment/deployed-properties.ts';
+import { deployedProperties, READERS } from '../../../../cli/deployment/deployed-properties.ts';
+import type { Properties, ResourceAddress } from '../../../../cli/deployment/properties-reader.ts';
 
 interface Fixture {
   /** Answers of the local engine about the order system, by read and resource. */
