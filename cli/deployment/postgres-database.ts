@@ -3,6 +3,7 @@ import { isUnreachable } from '../../lambdas/runtime/postgres/audited-rows.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { isLoopback, readPostgresUrl, tlsOption } from '../../lambdas/runtime/postgres/postgres-url.ts';
 import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/store/postgres/foreign-objects.ts';
+import { SCHEMA_VERSION, schemaVersion } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import {
   type Database,
   type Sql,
@@ -98,8 +99,8 @@ function explaining<Tx>(database: Database<Tx>, reached: Reached): Database<unkn
   const explained =
     ({ query }: Sql) =>
     (text: string, values?: readonly unknown[]): Promise<SqlResult> =>
-      query(text, values).catch((error: unknown) => {
-        throw explainedError(error, reached);
+      query(text, values).catch(async (error: unknown) => {
+        throw (await changedSchema(error, query, reached)) ?? explainedError(error, reached);
       });
   const { adapter } = database;
   return {
@@ -112,6 +113,25 @@ function explaining<Tx>(database: Database<Tx>, reached: Reached): Database<unkn
       }),
   };
 }
+
+/** The error of a missing table or column in a schema of this version, which a migration leaves as it is: it was changed by hand. */
+async function changedSchema(
+  error: unknown,
+  query: Sql['query'],
+  { place }: Reached,
+): Promise<MailroomError | undefined> {
+  if (!NOT_THERE.has(sqlState(error) ?? '')) return undefined;
+  const version = await schemaVersion({ query }).catch(() => 0);
+  if (version !== SCHEMA_VERSION) return undefined;
+  return new MailroomError(
+    'BAD_POSTGRES',
+    `The tables of ${place} have the version of this Mailroom, but were changed by hand (${errorMessage(error)}), and a migration changes nothing. Undo the change. The statements that made the tables: \`npx cdk-mailroom postgres migrate --sql\`.`,
+    { cause: error },
+  );
+}
+
+/** The codes of a schema, a table and a column that do not exist. */
+const NOT_THERE: ReadonlySet<string> = new Set(['3F000', '42P01', '42703']);
 
 /** An error of the database as the command reports it; any other error as it is. */
 function explainedError(error: unknown, { place, login }: Reached): unknown {
@@ -131,7 +151,7 @@ function explainedError(error: unknown, { place, login }: Reached): unknown {
     );
   if (state === '3D000')
     return new MailroomError('BAD_POSTGRES', `${said}. Name an existing database: --database ${place}.`);
-  if (state === '3F000' || state === '42P01' || state === '42703')
+  if (NOT_THERE.has(state ?? ''))
     return new MailroomError(
       'BAD_POSTGRES',
       `The database ${place} has no tables of this version of Mailroom (${said}). Create them: \`npx cdk-mailroom postgres migrate --database <url>\`.`,

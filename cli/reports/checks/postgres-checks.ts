@@ -1,10 +1,10 @@
-import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import type { OpenPostgres } from '../../deployment/postgres-database.ts';
 import { clockError } from '../../terminal/aws-clock.ts';
 import { many } from '../../terminal/output.ts';
 import { duration } from '../../terminal/times.ts';
 import { type AsyncProblems, check, type PartCheck } from './check.ts';
 import { postgresLoginProblems } from './postgres-login-checks.ts';
+import { ageMs, psql, stuckQueue } from './postgres-queue-check.ts';
 
 /** A transaction that is open longer keeps the queue's deleted rows, milliseconds. */
 const OLD_SNAPSHOT_MS = 5 * 60_000;
@@ -15,27 +15,14 @@ const DEAD_ROWS_MAX = 100_000;
 /** The log that a replication slot may hold back, bytes: 1 GB. */
 const SLOT_LAG_MAX = 1_000_000_000;
 
-const MS = (interval: string) => `round(extract(epoch FROM ${interval})::float8 * 1000::float8)`;
-
 /** Checks of the PostgreSQL database that has the rows. @param now - AWS's time */
 export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck[] {
   const { read } = open;
-  const psql = (statement: string) => ['psql', '-c', statement];
-
-  async function* stuckQueue(): AsyncProblems {
-    const [row] = await read(
-      `SELECT ${MS('statement_timestamp() - min(due_at)')} AS age FROM mailroom.pending WHERE due_at <= statement_timestamp()`,
-    );
-    const age = Number(row?.age ?? 0);
-    if (age <= STUCK_MS) return;
-    const text = `an event has been due for ${duration(age)}: no relay runs, or none reaches the database or the bus`;
-    yield { problem: 'pending-stuck', text, fix: ['npx', 'cdk-mailroom', 'events', 'list'] };
-  }
 
   async function* vacuum(): AsyncProblems {
     const [row] = await read(
       `SELECT n_dead_tup::float8 AS dead, pg_size_pretty(pg_total_relation_size(relid::regclass)) AS size,
-        ${MS('clock_timestamp() - greatest(last_vacuum, last_autovacuum)')} AS age
+        ${ageMs('clock_timestamp() - greatest(last_vacuum, last_autovacuum)')} AS age
         FROM pg_stat_user_tables WHERE schemaname = 'mailroom' AND relname = 'pending'`,
     );
     const dead = Number(row?.dead ?? 0);
@@ -86,7 +73,7 @@ export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck
   }
 
   return [
-    check('database', 'flow', stuckQueue),
+    check('database', 'flow', () => stuckQueue(open)),
     ...[vacuum, snapshots, slots, ...postgresLoginProblems(open), clock].map((find) =>
       check('database', 'surroundings', find),
     ),

@@ -59,6 +59,7 @@ const CAUSED_BY = {
   role: null,
   // PostgreSQL.
   'pending-stuck': null,
+  'pending-locked': null,
   vacuum: null,
   'old-snapshot': null,
   'slot-lag': null,

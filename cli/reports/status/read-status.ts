@@ -152,10 +152,18 @@ function outboxStatus(
   const undeclared = pending.filter(isUndeclared);
   const declared = pending.filter((item) => !isUndeclared(item));
   const unreadable = pending.flatMap((row) => (isUnreadable(row) ? [row.SK] : []));
+  const inDatabase = declared.filter(({ store }) => store === 'postgres');
+  const swept = declared.filter(({ store }) => store === undefined);
+  const [oldest] = inDatabase.toSorted((a, b) => (waitingSince(a) ?? now) - (waitingSince(b) ?? now));
   return {
     pending: pending.length,
-    oldestPendingMs: oldestMs(declared, now, waitingSince),
-    oldestCommittedMs: oldestMs(declared, now, committedSince),
+    oldestPendingMs: oldestMs(swept, now, waitingSince),
+    oldestCommittedMs: oldestMs(swept, now, committedSince),
+    inDatabase: {
+      pending: inDatabase.length,
+      oldestPendingMs: oldestMs(inDatabase, now, waitingSince),
+      oldest: (oldest && eventIdOf(oldest)) ?? null,
+    },
     dead,
     unreadable: new Set([...unreadable, ...recent.unreadable]).size,
     undeclared: undeclared.length,

@@ -118,15 +118,24 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
   }),
 };
 
-function* outboxFacts({ outbox }: StatusFacts): Generator<Fact> {
+function* outboxFacts({ outbox, wiring }: StatusFacts): Generator<Fact> {
   const of = (code: string, count: number) => ({ code, part: 'outbox', count });
+  const { inDatabase } = outbox;
+  // The check of the database explains them.
+  const isExplained = wiring.problems.some(({ part, level }) => part === 'database' && level === 'flow');
+  if (inDatabase.oldestPendingMs > STUCK_MS && !isExplained) {
+    const what = `${many(inDatabase.pending, 'event')} pending in PostgreSQL, the oldest for ${duration(inDatabase.oldestPendingMs)}`;
+    const commands = inDatabase.oldest === null ? [] : [shell`why ${inDatabase.oldest}`];
+    yield { code: 'events-pending', part: 'database', count: inDatabase.pending, what, commands };
+  }
   if (outbox.oldestPendingMs > STUCK_MS) {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     const { overdue } = outbox.scheduled;
     const scheduled = overdue === 0 ? '' : `, ${overdue} of them scheduled and overdue`;
-    const what = `${many(outbox.pending, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}${scheduled}; last sweep: ${swept}`;
+    const count = outbox.pending - inDatabase.pending;
+    const what = `${many(count, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}${scheduled}; last sweep: ${swept}`;
     yield {
-      ...of('events-pending', outbox.pending),
+      ...of('events-pending', count),
       what,
       commands: [shell`sweep --since ${hours(outbox.oldestCommittedMs)}`],
     };

@@ -25,10 +25,17 @@ export interface StatusFacts {
   readonly heartbeat: HeartbeatStatus | null;
   readonly outbox: {
     readonly pending: number;
-    /** The longest time for which an event has been PENDING, milliseconds: since its commit or its last requeue; 0 if none is. */
+    /** The longest time for which an event that a sweep publishes has been PENDING, milliseconds: since its commit or its last requeue; 0 if none is. */
     readonly oldestPendingMs: number;
-    /** The time since the commit of the oldest PENDING event, milliseconds: the range to sweep; 0 if no event is PENDING. */
+    /** The time since the commit of the oldest of them, milliseconds: the range to sweep; 0 if none is PENDING. */
     readonly oldestCommittedMs: number;
+    /** The pending events in PostgreSQL, which its relay publishes and no sweep does. `pending` includes them, the ages above do not. */
+    readonly inDatabase: {
+      readonly pending: number;
+      readonly oldestPendingMs: number;
+      /** `null` for none. */
+      readonly oldest: string | null;
+    };
     readonly dead: number;
     /** Rows that cannot be read: PENDING ones, which `pending` and `oldestPendingMs` include, and those in the sample of the last hour. */
     readonly unreadable: number;

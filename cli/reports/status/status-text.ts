@@ -69,11 +69,11 @@ export function statusJson(report: StatusReport, lines: CommandLines): StatusJso
 }
 
 function outboxText({ outbox, atLeast }: StatusReport): string {
-  const { pending, oldestPendingMs, dead, sweptAgoMs } = outbox;
+  const { pending, oldestPendingMs, inDatabase, dead, sweptAgoMs } = outbox;
   const row = [
     '',
     counted(pending, atLeast.includes('outbox.pending')),
-    pending === 0 ? '-' : duration(oldestPendingMs),
+    pending === 0 ? '-' : duration(Math.max(oldestPendingMs, inDatabase.oldestPendingMs)),
     alarming(counted(dead, atLeast.includes('outbox.dead')), dead),
     sweptAgoMs === null ? 'never' : `${duration(sweptAgoMs)} ago`,
   ];

@@ -1,8 +1,10 @@
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import { eventIdShard, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { effectText, openEffects } from '../../deployment/effects.ts';
 import { clipped, many } from '../../terminal/output.ts';
@@ -10,6 +12,7 @@ import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { fixLine } from '../findings/findings.ts';
+import { isInDatabase, queuedVerdict, unqueuedVerdict } from './database-verdict.ts';
 import {
   asClause,
   type ContextAt,
@@ -86,7 +89,10 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   const { now, commandLine } = context;
   const { eventId, row } = event;
   const name = nameOf(event);
-  if (isUnreadable(row)) return unreadableRow(`The outbox row of ${name}`, row, context);
+  if (isUnreadable(row))
+    return isInDatabase(row)
+      ? unqueuedVerdict(name, eventId, row)
+      : unreadableRow(`The outbox row of ${name}`, row, context);
   if (row?.status === 'DISCARDED') {
     const text = `${name} was discarded by ${clipped(row.discardedBy ?? 'an operator')}.`;
     return { state: 'discarded', text, next: null };
@@ -106,7 +112,15 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
   }
   if (row?.status === 'CANCELLED') return scheduledVerdict(name, row, now);
-  if (row?.status !== 'PENDING') return undefined;
+  return row?.status === 'PENDING' ? pendingText(event, row, context) : undefined;
+}
+
+/** The verdict on an event that is not published yet. */
+function pendingText(event: TracedEvent, row: StoredEventRow & OutboxRow, context: WhyContext): StateText {
+  const { now, commandLine } = context;
+  const { eventId } = event;
+  const name = nameOf(event);
+  const error = row.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
   const source = clipped(row.source);
   if (context.sources !== undefined && !context.sources.includes(row.source)) {
     const text =
@@ -118,6 +132,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
   const scheduled = scheduledVerdict(name, row, now);
   if (scheduled !== undefined) return scheduled;
   const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
+  if (isInDatabase(row)) return queuedVerdict(name, { eventId, ageMs: age }, row, context);
   const begin = row.requeuedAt !== undefined ? 'requeued' : row.dueAt !== undefined ? 'due' : 'committed';
   // Until its stream lease ends, as its own row has it, the sweep leaves the event alone; after a failure, only the sweep retries it.
   const isNew = row.lastError === undefined && begin === 'committed' && now <= row.leaseUntil;

@@ -1,3 +1,4 @@
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { isNotDue } from '../../deployment/rows-reader.ts';
@@ -16,7 +17,11 @@ export function isCancelled({ row }: Pick<TracedEvent, 'row'>): boolean {
  *
  * @param name - its type and id
  */
-export function scheduledVerdict(name: string, row: OutboxRow, now: number): StateText | undefined {
+export function scheduledVerdict(
+  name: string,
+  row: StoredEventRow & OutboxRow,
+  now: number,
+): StateText | undefined {
   const { dueAt, scheduledAt, cancelledAt, cancelledBy, source } = row;
   const by = `scheduled by ${clipped(source)}${scheduledAt === undefined ? '' : ` at ${time(scheduledAt)}`}`;
   if (row.status === 'CANCELLED') {
@@ -26,7 +31,7 @@ export function scheduledVerdict(name: string, row: OutboxRow, now: number): Sta
     return { state: 'cancelled', text, next: null };
   }
   if (row.status !== 'PENDING' || dueAt === undefined || !isNotDue({ ...row }, now)) return undefined;
-  const text = `${name} is due ${inTime(dueAt, now)}: it was ${by}. The sweep publishes it within minutes of that time.`;
+  const text = `${name} is due ${inTime(dueAt, now)}: it was ${by}. ${row.store === 'postgres' ? 'A relay of the database publishes it then' : 'The sweep publishes it within minutes of that time'}.`;
   return { state: 'scheduled', text, next: null };
 }
 

@@ -1,10 +1,10 @@
 import type { DeadLetterQueue } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import type { QueueDepth, QueueMessage } from '../../../lambdas/runtime/operations/queues.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
-import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { ResentEvent } from '../../deployment/resent-event.ts';
 import type { DeadLetter } from '../dead-letters/dead-letters.ts';
@@ -17,7 +17,7 @@ export interface TracedEvent {
   /** The table of its outbox row, if that is of another Mailroom on the bus. */
   readonly elsewhere?: string | undefined;
   /** Absent if it was never committed here, or was published and has expired. */
-  readonly row: OutboxRow | UnreadableRow | undefined;
+  readonly row: StoredEventRow | undefined;
   /** Absent if it cannot be read. */
   readonly envelope: StoredEnvelope | undefined;
   /** Its resend, if an operator sent it in place of another event. Searched only if the event has no outbox row. */

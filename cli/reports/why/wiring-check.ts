@@ -15,11 +15,14 @@ import type { Trace } from './trace.ts';
 /** Dependencies of {@link checkWiring}. */
 export type WiringCheckDeps = Pick<
   Deployment,
-  'directory' | 'resources' | 'queues' | 'table' | 'stored' | 'clock'
+  'directory' | 'resources' | 'queues' | 'table' | 'stored' | 'clock' | 'postgres'
 >;
 
 /** The parts that publish a PENDING event: see `checksOf`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
+
+/** The part that publishes one in PostgreSQL. */
+const DATABASE_PARTS = ['database'];
 
 /** The problems that keep events out of a queue. They do not delay a message that is already in it. */
 const ROUTE_PROBLEMS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
@@ -51,13 +54,14 @@ export async function checkWiring(
   { events }: Trace,
   now: number,
 ): Promise<Checked> {
-  const isPending = events.some(({ row }) => readable(row)?.status === 'PENDING');
+  const pending = events.filter(({ row }) => readable(row)?.status === 'PENDING');
   const consumers = events.flatMap((event) =>
     event.messages
       .filter((message) => TO_CLAIM.has(messageCase(event, message, inboxState(message.row, now), now)))
       .map(({ consumer }) => consumer),
   );
-  const parts = new Set([...(isPending ? RELAY_PARTS : []), ...consumers.map(({ name }) => name)]);
+  const relays = pending.flatMap(({ row }) => (row?.store === 'postgres' ? DATABASE_PARTS : RELAY_PARTS));
+  const parts = new Set([...relays, ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
   for (const { name } of deployment.directory.unlisted ?? []) parts.add(name);
   const sweptAt = () => readSweptAt(deployment.directory, deployment);

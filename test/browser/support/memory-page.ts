@@ -39,6 +39,7 @@ export function statusOf(
       pending: 0,
       oldestPendingMs: 0,
       oldestCommittedMs: 0,
+      inDatabase: { pending: 0, oldestPendingMs: 0, oldest: null },
       dead: 0,
       unreadable: 0,
       undeclared: 0,

@@ -59,6 +59,7 @@ describe('the status', () => {
       pending: 3,
       oldestPendingMs: 20 * 60_000,
       oldestCommittedMs: 20 * 60_000,
+      inDatabase: { pending: 0, oldestPendingMs: 0, oldest: null },
       dead: 0,
       sweptAgoMs: null,
       unsweptMs: 20 * 60_000,

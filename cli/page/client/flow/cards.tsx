@@ -26,7 +26,12 @@ export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardPr
           <Metric name="Pending">
             {count(pending)}
             {status.atLeast.includes('outbox.pending') && '+'}
-            {pending > 0 && <span class="quiet-text">for {roughly(status.outbox.oldestPendingMs)}</span>}
+            {pending > 0 && (
+              <span class="quiet-text">
+                for{' '}
+                {roughly(Math.max(status.outbox.oldestPendingMs, status.outbox.inDatabase.oldestPendingMs))}
+              </span>
+            )}
           </Metric>
           <Scheduled status={status} />
         </dl>

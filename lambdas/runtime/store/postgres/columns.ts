@@ -53,7 +53,8 @@ export const OUTBOX: ColumnsOf<StoredEventRow> = {
       lastError,
       fingerprint: fingerprint ?? (lastError && `relay: ${lastError}`),
     });
-    return storedEvent(item);
+    const event = storedEvent(item);
+    return event && { ...event, store: 'postgres' };
   },
 };
 

@@ -33,6 +33,11 @@ export interface Migrated {
   readonly to: number;
 }
 
+/** Reads the version of a schema. @throws the database's error, also if it has no such table */
+export async function schemaVersion(sql: Pick<Sql, 'query'>): Promise<number> {
+  return (await readOneRow(sql, APPLIED, [], { version: 'number' })).version;
+}
+
 /**
  * Brings the schema `mailroom` up to date, in one transaction: tables, indexes, roles and grants. It may run at every deployment, and
  * concurrently. Run it as an owner of the database, or as a role that may create schemas and roles.
@@ -53,7 +58,7 @@ export async function migratePostgres<Tx>(database: Database<Tx>): Promise<Migra
     await sql.query(`SELECT pg_catalog.pg_advisory_xact_lock(${MIGRATION_LOCK}::bigint)::text`);
     await refuseForeign(sql);
     await sql.query(block(PREPARE));
-    const { version: from } = await readOneRow(sql, APPLIED, [], { version: 'number' });
+    const from = await schemaVersion(sql);
     refuseNewer(from);
     for (const { version, sql: step } of MIGRATIONS.filter((step) => step.version > from)) {
       await sql.query(block(step));

@@ -1,0 +1,70 @@
+import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
+import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
+import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
+import type { UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { clipped, many } from '../../terminal/output.ts';
+import { type ShellText, shell } from '../../terminal/shell.ts';
+import { duration, time } from '../../terminal/times.ts';
+import { asClause, inTime, type StateText, type WhyContext } from './event-state.ts';
+import { publishStopped } from './wiring-check.ts';
+
+/** A relay holds an event, or puts it back, for minutes. */
+const HELD_MAX_MS = HOUR_MS;
+
+/** True for an event that a relay of PostgreSQL publishes. No sweep reads it. */
+export function isInDatabase(row: StoredEventRow | undefined): boolean {
+  return row?.store === 'postgres';
+}
+
+/**
+ * The verdict on a PENDING event that a relay of PostgreSQL publishes.
+ *
+ * @param name - its type and id
+ * @param ageMs - since its commit, or since it was due
+ */
+export function queuedVerdict(
+  name: string,
+  { eventId, ageMs }: { readonly eventId: string; readonly ageMs: number },
+  { leaseUntil: dueAt, lastError, attempts }: OutboxRow,
+  context: WhyContext,
+): StateText {
+  const { now, commandLine } = context;
+  const waits = `${name} has been waiting in PostgreSQL to be published for ${duration(ageMs)}.`;
+  const failed = lastError === undefined ? '' : ` Its last attempt failed: ${asClause(lastError)}.`;
+  if (dueAt - now > HELD_MAX_MS) {
+    const text = `${waits}${failed} Its \`due_at\` is ${time(dueAt)}, and no relay puts it off for that long: it was changed by hand. To make it due, as an owner of the database:`;
+    return { state: 'stuck', text, next: setDue(eventId) };
+  }
+  if (lastError !== undefined && dueAt > now) {
+    const text = `${name} could not be published, ${many(attempts, 'attempt')} so far: ${asClause(lastError)}. It is retried ${inTime(dueAt, now)}. Failures of the bus do not count as attempts.`;
+    return { state: 'retrying', text, next: commandLine(shell`status`) };
+  }
+  const stopped = publishStopped(context, ['database']);
+  if (stopped !== undefined && dueAt <= now)
+    return { state: 'stuck', text: `${waits}${failed} ${stopped.text}`, next: stopped.next };
+  const held = dueAt > now ? `A relay holds it until ${time(dueAt)}` : 'A relay of the database publishes it';
+  const text = `${waits}${failed} ${held}; if it still waits after five minutes, \`status\` names the cause.`;
+  return { state: 'publishing', text, next: null };
+}
+
+/** The verdict on an event in PostgreSQL that has none of the states that an event can have: its row in the queue was deleted by hand. */
+export function unqueuedVerdict(
+  name: string,
+  eventId: string,
+  { unreadable }: Pick<UnreadableRow, 'unreadable'>,
+): StateText {
+  const text =
+    `The row of ${name} in PostgreSQL cannot be read: ${clipped(unreadable)}. An event whose status is "LOST" is neither queued nor published, dead, discarded or cancelled: ` +
+    'its row of mailroom.pending was deleted by hand, or no relay is used here. To queue it again, as an owner of the database:';
+  return { state: 'unreadable', text, next: requeue(eventId) };
+}
+
+function setDue(eventId: string): ShellText {
+  const statement = `UPDATE mailroom.pending SET due_at = clock_timestamp() WHERE event_id = '${eventId}'`;
+  return shell`psql -c ${statement}`;
+}
+
+function requeue(eventId: string): ShellText {
+  const statement = `INSERT INTO mailroom.pending (event_id) VALUES ('${eventId}') ON CONFLICT DO NOTHING`;
+  return shell`psql -c ${statement}`;
+}
