@@ -30,7 +30,7 @@ export type ReadingClients = Pick<
 
 /** The codes of the errors that mean that a resource does not exist. */
 const MISSING =
-  /^(ResourceNotFound(Exception)?|PolicyNotFoundException|ParameterNotFound)$|QueueDoesNotExist|NonExistentQueue/;
+  /^(ResourceNotFound(Exception)?|NotFoundException|PolicyNotFoundException|ParameterNotFound)$|QueueDoesNotExist|NonExistentQueue/;
 
 /** The answers of AWS about single resources. Except for tables, `undefined` means that the resource does not exist. */
 export type AwsReads = ReturnType<typeof awsReads>;

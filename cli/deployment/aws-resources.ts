@@ -1,9 +1,15 @@
 import type { CompositeAlarm, MetricAlarm } from '@aws-sdk/client-cloudwatch';
 import {
+  type EventBridgeClient,
+  ListRuleNamesByTargetCommand,
+  type ListRuleNamesByTargetRequest,
+} from '@aws-sdk/client-eventbridge';
+import {
   type EventSourceMappingConfiguration,
   type FunctionConfiguration,
   GetAccountSettingsCommand,
   type LambdaClient,
+  type ListEventSourceMappingsRequest,
   paginateListEventSourceMappings,
 } from '@aws-sdk/client-lambda';
 import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
@@ -39,7 +45,18 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
     queue: (url) => readQueue(reads, url),
     hasBus: async (name) => (await reads.bus(name)) !== undefined,
     rule: (bus, name) => rules.describe(bus, name),
-    mappings: async (FunctionName) => (await orMissing(() => readMappings(lambda, FunctionName))) ?? [],
+    mappings: async (FunctionName) =>
+      ((await orMissing(() => readMappings(lambda, { FunctionName }))) ?? []).map(mappingOf),
+    readers: async (EventSourceArn) =>
+      (await readMappings(lambda, { EventSourceArn }))
+        .filter(({ State = '' }) => READING.has(State))
+        .map(({ UUID = '', FunctionArn = '' }) => ({
+          uuid: UUID,
+          function: FunctionArn.split(':')[6] ?? '',
+        })),
+    rulesTo: async (EventBusName, TargetArn) =>
+      (await orMissing(() => readRulesTo(events, { EventBusName, TargetArn }))) ?? [],
+    keyState: (id) => readKeyState(clients.settings, id),
     function: async (name) => {
       const found = await reads.function(name);
       return found && functionOf(found);
@@ -69,6 +86,7 @@ async function readTable(reads: AwsReads, name: string): Promise<DeployedTable> 
     isProtected: found?.DeletionProtectionEnabled ?? false,
     streamView: StreamEnabled ? StreamViewType : undefined,
     streamArn: StreamEnabled ? found?.LatestStreamArn : undefined,
+    key: found?.SSEDescription?.KMSMasterKeyArn,
   };
 }
 
@@ -87,6 +105,7 @@ async function readQueue(reads: AwsReads, url: string): Promise<DeployedQueue | 
     delayS: Number(found.DelaySeconds ?? 0),
     policy: found.Policy,
     redrive: found.RedrivePolicy,
+    key: found.KmsMasterKeyId || undefined,
   };
 }
 
@@ -119,11 +138,35 @@ function functionOf(found: FunctionConfiguration): DeployedFunction {
   };
 }
 
-async function readMappings(client: LambdaClient, FunctionName: string): Promise<Mapping[]> {
-  const found: Mapping[] = [];
-  for await (const page of paginateListEventSourceMappings({ client }, { FunctionName }))
-    found.push(...(page.EventSourceMappings ?? []).map(mappingOf));
+async function readMappings(
+  client: LambdaClient,
+  of: Pick<ListEventSourceMappingsRequest, 'FunctionName' | 'EventSourceArn'>,
+): Promise<EventSourceMappingConfiguration[]> {
+  const found: EventSourceMappingConfiguration[] = [];
+  for await (const page of paginateListEventSourceMappings({ client }, of))
+    found.push(...(page.EventSourceMappings ?? []));
   return found;
+}
+
+async function readRulesTo(
+  client: EventBridgeClient,
+  of: Pick<ListRuleNamesByTargetRequest, 'EventBusName' | 'TargetArn'>,
+): Promise<string[]> {
+  const found: string[] = [];
+  let NextToken: string | undefined;
+  do {
+    const page = await client.send(new ListRuleNamesByTargetCommand({ ...of, NextToken }));
+    found.push(...(page.RuleNames ?? []));
+    NextToken = page.NextToken;
+  } while (NextToken !== undefined);
+  return found;
+}
+
+/** Its client is loaded here, because only `doctor` needs it. */
+async function readKeyState(settings: Clients['settings'], KeyId: string): Promise<string | undefined> {
+  const { DescribeKeyCommand, KMSClient } = await import('@aws-sdk/client-kms');
+  const found = await orMissing(() => new KMSClient(settings).send(new DescribeKeyCommand({ KeyId })));
+  return found?.KeyMetadata?.KeyState;
 }
 
 function mappingOf(found: EventSourceMappingConfiguration): Mapping {

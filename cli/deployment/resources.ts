@@ -16,6 +16,12 @@ export interface Resources {
   queue(url: string): Promise<DeployedQueue | undefined>;
   /** The event source mappings of a function, or of an alias (`name:alias`); none if it does not exist. */
   mappings(functionName: string): Promise<readonly Mapping[]>;
+  /** The mappings of all functions that read a queue, and are not disabled. @param arn - of the queue */
+  readers(arn: string): Promise<readonly QueueReader[]>;
+  /** The names of the rules on a bus that send to a queue, also of disabled ones; none if the bus does not exist. @param arn - of the queue */
+  rulesTo(bus: string, arn: string): Promise<readonly string[]>;
+  /** The state of a KMS key, e.g. `Enabled`; `undefined` if it does not exist. @param id - or its ARN, or an alias */
+  keyState(id: string): Promise<string | undefined>;
   /** @param name - with an alias: `name:alias`. @returns `undefined` if the function does not exist */
   function(name: string): Promise<DeployedFunction | undefined>;
   /** The reserved concurrency of a function; `null` if none is reserved, `undefined` if the function does not exist. */
@@ -41,6 +47,9 @@ export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> 
   rule: ['events:DescribeRule', 'events:ListTargetsByRule'],
   queue: ['sqs:GetQueueAttributes'],
   mappings: ['lambda:ListEventSourceMappings'],
+  readers: ['lambda:ListEventSourceMappings'],
+  rulesTo: ['events:ListRuleNamesByTarget'],
+  keyState: ['kms:DescribeKey'],
   function: ['lambda:GetFunctionConfiguration'],
   reservedConcurrency: ['lambda:GetFunctionConcurrency'],
   concurrency: ['lambda:GetAccountSettings'],
@@ -58,6 +67,8 @@ export interface DeployedTable {
   readonly streamView: string | undefined;
   /** The ARN of its stream; `undefined` if it is off. */
   readonly streamArn: string | undefined;
+  /** The ARN of the KMS key of the account that encrypts it; `undefined` with a key that DynamoDB owns. */
+  readonly key: string | undefined;
 }
 
 /** A queue. */
@@ -75,6 +86,8 @@ export interface DeployedQueue {
   readonly policy: string | undefined;
   /** Its redrive policy as JSON; `undefined` if it has none. */
   readonly redrive: string | undefined;
+  /** The KMS key that encrypts it, as it was set; `undefined` with a key that SQS owns. */
+  readonly key: string | undefined;
 }
 
 /** An event source mapping. */
@@ -102,6 +115,13 @@ export interface Mapping {
   readonly retriesMax: number | undefined;
   /** The most concurrent invocations for a queue; `undefined` for no limit. */
   readonly concurrencyMax: number | undefined;
+}
+
+/** A mapping of a function on a queue. */
+export interface QueueReader {
+  readonly uuid: string;
+  /** The name of the function. */
+  readonly function: string;
 }
 
 /** A function. */

@@ -63,6 +63,7 @@ export function readPolicy(
         [...functions, ...functions.map((name) => `${name}:*`)],
       ),
       allow('Account', ACCOUNT_ACTIONS, ['*']),
+      allow('Keys', ['kms:DescribeKey'], [arn('kms', 'key/*')]),
       allow('Roles', ['iam:SimulatePrincipalPolicy'], [`arn:${partition}:iam::${account}:role/*`]),
     ],
   };
@@ -83,6 +84,7 @@ const ACCOUNT_ACTIONS = [
   'lambda:ListEventSourceMappings',
   'lambda:GetAccountSettings',
   'cloudwatch:DescribeAlarms',
+  'events:ListRuleNamesByTarget',
   'cloudwatch:GetMetricData',
 ];
 

@@ -14,6 +14,7 @@ import {
 import { consumerChecks } from './consumer-checks.ts';
 import { busFaultChecks, unlistedChecks } from './entry-checks.ts';
 import { postgresChecks } from './postgres-checks.ts';
+import { relationChecks } from './relation-checks.ts';
 import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
 import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
@@ -65,6 +66,7 @@ export async function examine(
     ...(deps.postgres === undefined
       ? []
       : postgresChecks(deps.postgres, () => deps.now).filter(({ level }) => level === 'surroundings')),
+    ...relationChecks(reading),
     concurrencyLeftCheck(reading),
     alarmCheck(reading),
     clockCheck(deps.machineAheadMs),

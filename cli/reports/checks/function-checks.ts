@@ -152,6 +152,6 @@ export function* itemFailures({ name }: CheckedFunction, mapping: Mapping, effec
 }
 
 /** The words of a command that changes a mapping. */
-export function updateMapping({ uuid }: Mapping, ...options: readonly string[]): string[] {
+export function updateMapping({ uuid }: Pick<Mapping, 'uuid'>, ...options: readonly string[]): string[] {
   return ['aws', 'lambda', 'update-event-source-mapping', '--uuid', uuid, ...options];
 }

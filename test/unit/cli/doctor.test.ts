@@ -212,7 +212,7 @@ test('a check that the caller may not make is named with the action that it lack
   const { ok, problems, notChecked, text } = await examined({ ...deps, resources });
   expect({ ok, problems }).toEqual({ ok: false, problems: [] });
   expect(notChecked).toEqual([
-    { needs: ['sqs:GetQueueAttributes'], parts: [worker.name, 'stream relay'] },
+    { needs: ['sqs:GetQueueAttributes'], parts: [worker.name, 'stream relay', 'account'] },
     { needs: ['dynamodb:GetResourcePolicy'], parts: ['table'] },
     { needs: ['cloudwatch:DescribeAlarms'], parts: ['alarms'] },
   ]);

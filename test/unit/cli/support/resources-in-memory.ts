@@ -5,6 +5,7 @@ import type {
   DeployedQueue,
   Invocations,
   Mapping,
+  QueueReader,
   Resources,
 } from '../../../../cli/deployment/resources.ts';
 import { runChecks } from '../../../../cli/reports/checks/check.ts';
@@ -118,6 +119,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
         delayS: 0,
         policy: queuePolicy(directory),
         redrive: redrive && JSON.stringify(redrive),
+        key: undefined,
       },
     ];
   const queues = new Map([
@@ -168,7 +170,15 @@ export function resourcesInMemory(directory: Directory = deployed) {
     isProtected: true,
     streamView: 'NEW_IMAGE' as string | undefined,
     streamArn: streamArn as string | undefined,
+    key: undefined as string | undefined,
   };
+  const readers = new Map<string, QueueReader[]>(
+    consumers.map(({ name, function: handler, queue: url }) => [
+      queueArn(url),
+      [{ uuid: `${name}-mapping`, function: handler }],
+    ]),
+  );
+  const keys = new Map<string, string>();
   const settings = {
     expiryAttribute: 'expiresAt' as string | undefined,
     tablePolicy: JSON.stringify(TABLE_POLICY) as string | undefined,
@@ -188,6 +198,14 @@ export function resourcesInMemory(directory: Directory = deployed) {
     rule: async (bus, name) => rules.get(`${bus}|${name}`),
     queue: async (url) => queues.get(url),
     mappings: async (name) => mappings.get(name) ?? [],
+    readers: async (arn) => readers.get(arn) ?? [],
+    rulesTo: async (bus, arn) =>
+      [...rules].flatMap(([at, { targets }]) =>
+        at.startsWith(`${bus}|`) && targets.some((target) => target.arn === arn)
+          ? [at.slice(bus.length + 1)]
+          : [],
+      ),
+    keyState: async (id) => keys.get(id),
     function: async (name) => functions.get(name),
     reservedConcurrency: async (name) => reserved.get(name),
     concurrency: async () => settings.concurrency,
@@ -218,6 +236,8 @@ export function resourcesInMemory(directory: Directory = deployed) {
     deps,
     mappings,
     reserved,
+    readers,
+    keys,
     buses,
     rules,
     queues,

@@ -81,6 +81,7 @@ test('the policy names the resources of this Mailroom, and a dead letter is the 
       arn('lambda', `function:${name}`),
     ),
     MailroomAccount: ['*'],
+    MailroomKeys: [arn('kms', 'key/*')],
     MailroomRoles: ['arn:aws-cn:iam::111122223333:role/*'],
   });
 });

@@ -1,0 +1,112 @@
+import { ruleName } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { type AsyncProblems, type CheckDeps, check, FIND_MISSED, type PartCheck } from './check.ts';
+import { updateMapping } from './function-checks.ts';
+import { DEFAULT_BUS } from './relay-checks.ts';
+
+/** Checks what no single resource of the Mailroom shows: who else reads and fills its queues, and the keys of others. */
+export function relationChecks(deps: CheckDeps): PartCheck[] {
+  return [
+    ...deps.directory.consumers.flatMap((consumer) => [
+      check(consumer.name, 'surroundings', () => foreignReaders(deps, consumer)),
+      check(consumer.name, 'surroundings', () => foreignRules(deps, consumer)),
+    ]),
+    check('account', 'surroundings', () => unusableKeys(deps)),
+  ];
+}
+
+/** Functions that take messages away from a consumer. */
+async function* foreignReaders({ resources }: CheckDeps, consumer: ConsumerEntry): AsyncProblems {
+  const { name } = consumer;
+  const queue = await resources.queue(consumer.queue);
+  if (queue === undefined) return; // reported as `no-queue`
+  for (const { uuid, function: reader } of await resources.readers(queue.arn)) {
+    if (reader === consumer.function) continue;
+    const text = `the function ${reader} also reads the queue of ${name} (event source mapping ${uuid}): ${name} never receives what it takes, and those events are lost`;
+    const fix = updateMapping({ uuid }, '--no-enabled');
+    yield { problem: 'foreign-mapping', resource: reader, text, fix, followUp: FIND_MISSED };
+  }
+}
+
+/** Rules that send events to a consumer's queue which it does not declare. An existing queue has other senders. */
+async function* foreignRules({ directory, resources }: CheckDeps, consumer: ConsumerEntry): AsyncProblems {
+  const { mailroom, consumers } = directory;
+  const { name, externalRule, rule } = consumer;
+  const queue = await resources.queue(consumer.queue);
+  if (queue === undefined || rule === undefined) return;
+  // A rule of a consumer is compared with its declaration, its targets too.
+  const declared = new Set(consumers.flatMap((one) => [ruleName(one), one.externalRule?.name]));
+  for (const bus of new Set([mailroom.bus, externalRule?.bus ?? DEFAULT_BUS, DEFAULT_BUS]))
+    for (const sender of await resources.rulesTo(bus, queue.arn)) {
+      if (declared.has(sender)) continue;
+      const { enabled = false, targets = [] } = (await resources.rule(bus, sender)) ?? {};
+      const ids = targets.filter(({ arn }) => arn === queue.arn).map(({ id }) => id);
+      if (!enabled || ids.length === 0) continue;
+      const text = `the rule ${sender} on the bus ${bus} also sends to the queue of ${name}: ${name} receives events that it does not declare, and rejects those that it cannot read`;
+      const fix = [
+        'aws',
+        'events',
+        'remove-targets',
+        '--rule',
+        sender,
+        '--event-bus-name',
+        bus,
+        '--ids',
+        ...ids,
+      ];
+      yield { problem: 'foreign-rule', resource: sender, text, fix };
+    }
+}
+
+/** States of a key in which AWS encrypts and decrypts with it. */
+const USABLE = new Set(['Enabled', 'Creating', 'Updating']);
+
+/** Keys with which AWS can no longer read and write the queues and the table. */
+async function* unusableKeys(deps: CheckDeps): AsyncProblems {
+  for (const [key, encrypted] of await encryptedBy(deps)) {
+    const state = await deps.resources.keyState(key);
+    if (state !== undefined && USABLE.has(state)) continue;
+    const effect = `it encrypts ${encrypted.join(', ')}. Events can neither be stored nor delivered there, and EventBridge drops them after 24 hours`;
+    const isDeletion = state === undefined || state.endsWith('Deletion');
+    const found =
+      state === undefined
+        ? 'does not exist'
+        : state === 'Disabled'
+          ? 'is disabled'
+          : isDeletion
+            ? 'is about to be deleted, with everything that it encrypts. Cancel the deletion, then enable it'
+            : `cannot be used (${state})`;
+    const call =
+      state === 'Disabled' ? 'enable-key' : state === 'PendingDeletion' ? 'cancel-key-deletion' : undefined;
+    yield {
+      problem: isDeletion ? 'key-deletion' : 'key-disabled',
+      resource: key,
+      text: `the KMS key ${key} ${found}: ${effect}`,
+      fix: call === undefined ? [] : ['aws', 'kms', call, '--key-id', key],
+      followUp: FIND_MISSED,
+    };
+  }
+}
+
+/** The keys of the table and the queues, each with what it encrypts. */
+async function encryptedBy({ directory, resources }: CheckDeps): Promise<Map<string, string[]>> {
+  const { mailroom, consumers } = directory;
+  const queues = [
+    { url: mailroom.failureQueue, what: 'the failure queue' },
+    ...consumers.flatMap(({ name, queue, deadLetterQueue, undeliveredQueue }) => [
+      { url: queue, what: `the queue of ${name}` },
+      { url: deadLetterQueue, what: `the dead-letter queue of ${name}` },
+      ...(undeliveredQueue === undefined
+        ? []
+        : [{ url: undeliveredQueue, what: `the undelivered queue of ${name}` }]),
+    ]),
+  ];
+  const [table, ...found] = await Promise.all([
+    resources.table(),
+    ...queues.map(async ({ url, what }) => ({ what, key: (await resources.queue(url))?.key })),
+  ]);
+  const byKey = new Map<string, string[]>();
+  for (const { key, what } of [{ key: table.key, what: 'the table' }, ...found])
+    if (key !== undefined) byKey.set(key, [...(byKey.get(key) ?? []), what]);
+  return byKey;
+}
