@@ -4,6 +4,7 @@ import type { Alias, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { EventOrder } from '../lambdas/runtime/base/order.ts';
+import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG } from '../lambdas/runtime/base/resource-tags.ts';
 import { consumerNameProblems, serviceNameProblems } from './checks/names.ts';
 import { refuse } from './checks/refusal.ts';
 import { consumerProblems } from './checks/timings.ts';
@@ -30,7 +31,7 @@ import { type ConsumerSlo, type IInboxConsumer, sloProblems } from './mailroom/c
 import { publishesProblems } from './mailroom/declared-events.ts';
 import { placeProblems } from './mailroom/mailroom-base.ts';
 import { heartbeatWindowProblems } from './mailroom/outbox-heartbeat.ts';
-import { CONSUMER_TAG, MAILROOM_TAG, SERVICE_TAG, tag } from './mailroom/tags.ts';
+import { tag } from './mailroom/tags.ts';
 
 /**
  * A consumer: a rule on the bus, a queue with its dead-letter queue, and the function that processes the queue's messages behind

@@ -7,6 +7,7 @@ import type { Construct } from 'constructs';
 import { atOnceSettings } from '../lambdas/runtime/base/config.ts';
 import type { PropNames } from '../lambdas/runtime/base/given-names.ts';
 import { BORN_LEASE_MS } from '../lambdas/runtime/base/patience.ts';
+import { MAILROOM_TAG } from '../lambdas/runtime/base/resource-tags.ts';
 import { RESERVED_SOURCE } from '../lambdas/runtime/events/event.ts';
 import { type MailroomEntry, mailroomEntryName } from '../lambdas/runtime/operations/directory.ts';
 import { SCHEMA } from '../lambdas/runtime/store/row-schema.ts';
@@ -34,7 +35,7 @@ import {
 import { OutboxRelay } from './mailroom/outbox-relay.ts';
 import { publishAttributes } from './mailroom/published-attributes.ts';
 import { arnOf, fixedArn } from './mailroom/role-arns.ts';
-import { MAILROOM_TAG, tag } from './mailroom/tags.ts';
+import { tag } from './mailroom/tags.ts';
 
 const NAMES: PropNames<MailroomProps> = {
   bus: 'optional',

@@ -1,3 +1,4 @@
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { CloudWatchClient } from '@aws-sdk/client-cloudwatch';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
@@ -21,6 +22,7 @@ export interface Clients {
   readonly lambdaReads: LambdaClient;
   readonly events: EventBridgeClient;
   readonly cloudwatch: CloudWatchClient;
+  readonly cloudFormation: CloudFormationClient;
   readonly sts: STSClient;
 }
 
@@ -49,6 +51,7 @@ export function createClients(target: Target, clock: AwsClock): Clients {
     lambdaReads: () => new LambdaClient(settings),
     events: () => new EventBridgeClient(settings),
     cloudwatch: () => new CloudWatchClient(settings),
+    cloudFormation: () => new CloudFormationClient(settings),
     sts: () => new STSClient(settings),
   });
 }

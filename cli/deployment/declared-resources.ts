@@ -8,8 +8,6 @@ export const UNKNOWN: unique symbol = Symbol('a value that only AWS knows');
 
 /**
  * The declarations port: the resources of the deployed Mailroom as their stacks declare them. It only reads.
- *
- * @public
  */
 export interface Declarations {
   /**
@@ -23,8 +21,6 @@ export interface Declarations {
 
 /**
  * A resource of a stack.
- *
- * @public
  */
 export interface DeclaredResource {
   /** Its type in CloudFormation, e.g. `AWS::SQS::Queue`. */

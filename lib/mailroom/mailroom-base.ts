@@ -6,6 +6,7 @@ import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda
 import { Construct, type IConstruct } from 'constructs';
 import { type ProducerConfig, producerSettings } from '../../lambdas/runtime/base/config.ts';
 import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
+import { MAILROOM_TAG, SERVICE_TAG } from '../../lambdas/runtime/base/resource-tags.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { environmentText, isElsewhere } from '../checks/environment.ts';
 import { serviceNameProblems } from '../checks/names.ts';
@@ -14,7 +15,7 @@ import type { IInboxConsumer } from './consumer-interface.ts';
 import { addUse, type DeclaredEvents, publishesProblems, useProblems } from './declared-events.ts';
 import { type ProducerProps, producerProblems } from './mailroom-props.ts';
 import type { IMailroomTable } from './row-grants.ts';
-import { MAILROOM_TAG, SERVICE_TAG, tag } from './tags.ts';
+import { tag } from './tags.ts';
 
 /** The functions of a Mailroom that look at the queues of its consumers. */
 export interface QueueWatchers {

@@ -12,9 +12,9 @@ import {
 import type { IEventSourceDlq } from 'aws-cdk-lib/aws-lambda';
 import { type Queue, type QueueProps, RedrivePermission } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { MAILROOM_TAG } from '../../lambdas/runtime/base/resource-tags.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import { keyOf } from './bus-identity.ts';
-import { MAILROOM_TAG } from './tags.ts';
 
 /** The longest name of a rule (EventBridge API reference, PutRule). */
 const RULE_NAME_MAX = 64;

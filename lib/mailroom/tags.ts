@@ -2,9 +2,6 @@ import { Tags } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 import { DOCUMENTATION_URL } from '../../lambdas/runtime/base/documentation.ts';
 
-/** Tag with the Mailroom's path in the app, on every resource that belongs to it. Its queues refuse messages from roles with this tag. */
-export const MAILROOM_TAG = 'mailroom';
-
 /**
  * Tag with the name of a shared bus, on roles that publish there: the bus denies roles without it every event. It allows nothing more: each
  * Mailroom on the bus also denies its services to roles that it does not name.
@@ -13,12 +10,6 @@ export const PUBLISHER_TAG = 'mailroom:publisher';
 
 /** Tag with the bus's name, on the role of a forward to it: no Mailroom there denies it its sources, but the bus denies it all events unless its owner accepted it. */
 export const FORWARD_TAG = 'mailroom:forward';
-
-/** Tag with the service's name, on every resource of a producer or a consumer. */
-export const SERVICE_TAG = 'mailroom:service';
-
-/** Tag with the consumer's name, on every resource that belongs to it. */
-export const CONSUMER_TAG = 'mailroom:consumer';
 
 /** Tags every resource below a construct. A value may hold letters, digits, spaces and `_ . : / = + - @`. */
 export function tag(construct: IConstruct, tags: Readonly<Record<string, string>>): void {

@@ -5,6 +5,7 @@ import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
+import { MAILROOM_TAG, SERVICE_TAG } from '../../lambdas/runtime/base/resource-tags.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
 import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { refuse, refuseNames, unless } from '../checks/refusal.ts';
@@ -28,7 +29,7 @@ import { joinBus, joinProblems } from '../mailroom/joined-bus.ts';
 import { MailroomBus } from '../mailroom/mailroom-bus.ts';
 import { producerProblems } from '../mailroom/mailroom-props.ts';
 import { inboxIsInPostgres } from '../mailroom/postgres-inboxes.ts';
-import { MAILROOM_TAG, SERVICE_TAG, tag } from '../mailroom/tags.ts';
+import { tag } from '../mailroom/tags.ts';
 import { type PostgresAlarmsOptions, postgresAlarms } from './postgres-alarms.ts';
 import { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres-outbox-relay.ts';
 

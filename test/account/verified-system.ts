@@ -7,10 +7,11 @@ import { Architecture, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { MAILROOM_TAG } from '../../lambdas/runtime/base/resource-tags.ts';
 import { type OrderSystem, orderSystem } from '../../lib/example/order-system.ts';
 import { readStage, type Stage, stackProps } from '../../lib/example/stage.ts';
 import { BUNDLING, RUNTIME, ServiceFunction } from '../../lib/functions/service-function.ts';
-import { MAILROOM_TAG, tag } from '../../lib/mailroom/tags.ts';
+import { tag } from '../../lib/mailroom/tags.ts';
 
 /** The handler of every probe, relative to the folder in which `cdk` runs. */
 const ENTRY = 'test/account/probe.handler.ts';

@@ -388,7 +388,7 @@ describe('the command without the SDK and other packages', () => {
   test('names the missing packages, with the package manager of the app', async () => {
     await writeFile(join(app, 'pnpm-lock.yaml'), '');
     await expect(run('status')).rejects.toThrow(
-      /@cdk-mailroom\/cli needs packages that are not installed: @aws-sdk\/client-cloudwatch, .* Run: pnpm add --save-dev @aws-sdk\/client-cloudwatch .*commander/,
+      /@cdk-mailroom\/cli needs packages that are not installed: @aws-sdk\/client-cloudformation, .* Run: pnpm add --save-dev @aws-sdk\/client-cloudformation .*commander/,
     );
   });
 });

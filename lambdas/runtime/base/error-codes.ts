@@ -130,6 +130,7 @@ export type MailroomErrorCode =
   | 'MAPPING_BUSY'
   | 'MESSAGE_LEASED'
   | 'MESSAGE_READABLE'
+  | 'NOT_COMPARED'
   | 'NOT_PUBLISHED'
   | 'NOT_REPUBLISHED'
   | 'NOT_TOO_OLD'
