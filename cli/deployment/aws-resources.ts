@@ -177,6 +177,7 @@ function mappingOf(found: EventSourceMappingConfiguration): Mapping {
     enabled: READING.has(found.State ?? ''),
     state: found.State ?? '?',
     isSettled: found.State === 'Enabled' || found.State === 'Disabled',
+    changedAt: found.LastModified?.getTime(),
     filters: (found.FilterCriteria?.Filters ?? []).map(({ Pattern = '' }) => Pattern),
     batchSize: found.BatchSize,
     batchingWindowMs: window && window * 1_000,

@@ -100,6 +100,8 @@ export interface Mapping {
   readonly state: string;
   /** Lambda is not about to change its state. */
   readonly isSettled: boolean;
+  /** When it was changed last, epoch milliseconds; absent if Lambda does not say. */
+  readonly changedAt?: number | undefined;
   /** Its filters as JSON: Lambda drops what none of them matches. Empty: it drops nothing. */
   readonly filters: readonly string[];
   /** The most messages or records of one invocation. */

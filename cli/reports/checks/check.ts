@@ -118,6 +118,7 @@ const STOPS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
   'no-mapping',
   'mapping-disabled',
   'paused',
+  'pause-expires',
   'function-failed',
   'settings',
   'role',

@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { INVOCATIONS_MS } from '../../deployment/aws-metrics.ts';
 import type { DeployedFunction, Mapping, Resources } from '../../deployment/resources.ts';
-import { duration } from '../../terminal/times.ts';
+import { duration, time } from '../../terminal/times.ts';
 import {
   type AsyncProblems,
   type CheckedFunction,
@@ -130,8 +131,13 @@ export async function* mappingFaults(
       const text = `${stopped}: the event source mapping of ${invoked} is disabled`;
       yield { problem: 'mapping-disabled', text, fix: updateMapping(first, '--enabled') };
     } else {
-      const fix = ['npx', 'cdk-mailroom', 'resume', checked.part];
-      yield { problem: 'paused', text: pausedText(checked.part, pause), fix };
+      const { isExpiring } = pause;
+      const changed = changedSince(first, pause);
+      yield {
+        problem: isExpiring ? 'pause-expires' : 'paused',
+        text: `${pausedText(checked.part, pause)}${changed}`,
+        fix: ['npx', 'cdk-mailroom', 'resume', checked.part],
+      };
     }
   }
   const declared = filter === undefined ? {} : { Filters: [{ Pattern: JSON.stringify(filter) }] };
@@ -142,6 +148,15 @@ export async function* mappingFaults(
     yield { problem: 'mapping-filter', text, fix, followUp: FIND_MISSED };
   }
 }
+
+/** A sentence about a mapping that was changed after its pause: the pause may have ended, and the mapping may have been disabled again. */
+function changedSince({ changedAt = 0 }: Mapping, { at }: Pause): string {
+  if (changedAt <= at + SWITCHES_MS) return '';
+  return `. Its event source mapping was changed after that, at ${time(changedAt)}: it may have been enabled, and disabled again for another reason`;
+}
+
+/** Lambda disables a mapping within minutes of the record of a pause. */
+const SWITCHES_MS = 15 * MINUTE_MS;
 
 /** Finds that a mapping ignores which items failed. */
 export function* itemFailures({ name }: CheckedFunction, mapping: Mapping, effect: string): Problems {

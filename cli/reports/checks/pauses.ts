@@ -1,4 +1,5 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { type ConsumerEntry, invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
@@ -12,13 +13,20 @@ import { time } from '../../terminal/times.ts';
 export interface Pause extends Pick<Operation, 'at' | 'by' | 'reason'> {
   /** When SQS begins to delete messages that were sent after the pause, epoch milliseconds; absent without the queue. */
   readonly expiresFrom?: number;
+  /** Messages wait in the queue, and SQS deletes the first of them within a day, or has begun to. @default false */
+  readonly isExpiring?: boolean;
+  /** SQS has begun to delete messages that were sent after the pause. @default false */
+  readonly hasExpired?: boolean;
 }
 
 /** Reads the pause of a consumer whose mapping is disabled; `undefined` if the log has none, or a later resume. */
 export type Pauses = (consumer: Pick<ConsumerEntry, 'name' | 'queue'>) => Promise<Pause | undefined>;
 
-/** A longer pause counts as a disabled mapping: SQS keeps no message for more than 14 days. */
-const PAUSE_MAX_MS = 35 * 86_400_000;
+/** A longer pause counts as a disabled mapping. */
+const PAUSE_MAX_MS = 90 * DAY_MS;
+
+/** Someone must act that long before SQS deletes the first message. */
+const ACT_MS = DAY_MS;
 
 /** Creates the reader of pauses. */
 export function pausesOf({ stored, queues, clock }: Pick<Deployment, 'stored' | 'queues' | 'clock'>): Pauses {
@@ -31,16 +39,22 @@ export function pausesOf({ stored, queues, clock }: Pick<Deployment, 'stored' | 
     if (last?.command !== 'pause') return undefined;
     const { at, by, reason } = last;
     const depth = await depthOf(queues, queue);
-    return { at, by, reason, ...(depth === undefined ? {} : { expiresFrom: at + depth.retentionMs }) };
+    if (depth === undefined) return { at, by, reason };
+    const expiresFrom = at + depth.retentionMs;
+    const isExpiring = depth.waiting > 0 && expiresFrom - now <= ACT_MS;
+    return { at, by, reason, expiresFrom, isExpiring, hasExpired: expiresFrom <= now };
   };
 }
 
 /** A pause as a sentence without its full stop. */
-export function pausedText(consumer: string, { at, by, reason, expiresFrom }: Pause): string {
+export function pausedText(consumer: string, { at, by, reason, expiresFrom, hasExpired }: Pause): string {
+  const since = expiresFrom === undefined ? '' : time(expiresFrom);
   const expiry =
     expiresFrom === undefined
       ? ''
-      : `. SQS deletes the messages that it received since then from ${time(expiresFrom)} on`;
+      : hasExpired
+        ? `. SQS has been deleting the messages that it received since then, from ${since} on: \`audit\` names those that are lost`
+        : `. SQS deletes the messages that it received since then from ${since} on`;
   return `${consumer} has been paused since ${time(at)} by ${clipped(by)}: ${clipped(reason)}${expiry}`;
 }
 

@@ -15,6 +15,7 @@ const CAUSED_BY = {
   'mapping-disabled': UPDATE_MAPPING,
   'mapping-filter': UPDATE_MAPPING,
   paused: null,
+  'pause-expires': null,
   'no-mapping': 'DeleteEventSourceMapping20150331',
   'concurrency-zero': 'PutFunctionConcurrency20171031',
   'no-function': 'DeleteFunction20150331',

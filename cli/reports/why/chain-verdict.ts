@@ -27,7 +27,13 @@ import {
 } from './event-state.ts';
 import { isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
-import { blockingVerdict, discardLine, orderedVerdict, SUPERSEDED_TODO } from './order-verdict.ts';
+import {
+  blockingVerdict,
+  discardLine,
+  orderedVerdict,
+  SUPERSEDED_TODO,
+  supersededVerdict,
+} from './order-verdict.ts';
 import { processedText } from './processed-text.ts';
 import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-words.ts';
 import { sourceVerdict, unprovenAt } from './source-verdict.ts';
@@ -69,7 +75,7 @@ export function verdictOf(trace: Trace, contextAt: ContextAt): WhyVerdict {
       ...unfoundNumbers(trace),
     ];
     const cancelled = events.length - sent.length;
-    const text = processedText(sent, { cancelled, isWhole: left.length === 0 });
+    const text = processedText(sent, { cancelled, isWhole: left.length === 0, passedOver: own.passedOver });
     const processed: WhyVerdict = { state: 'processed', eventId: first?.eventId ?? '', text, next: null };
     if (left.length === 0) return processed;
     const next = unlisted === undefined ? null : fixLine(unlisted.fix, own);
@@ -207,6 +213,8 @@ function ofMessage(event: TracedEvent, message: TracedMessage, contextAt: Contex
   const name = nameOf(event);
   if (isUnreadable(row))
     return { ...subject, ...unreadableRow(`${consumer.name} has a row of ${name} that`, row, context) };
+  const superseded = supersededVerdict(name, message, context);
+  if (superseded !== undefined) return { ...subject, ...superseded };
   const state = inboxState(row, context.now);
   const found = messageCase(event, message, state, context.now);
   if (found === undefined) return undefined;

@@ -4,6 +4,7 @@ import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
+import type { PassedOver } from '../order/passed-over.ts';
 import type { MessageOrders } from './message-orders.ts';
 import type { RedriveCheck } from './redrive-check.ts';
 import type { TracedEvent } from './trace.ts';
@@ -19,6 +20,7 @@ export const STATES = [
   'undeclared',
   'stuck',
   'blocked',
+  'superseded',
   'late',
   'retrying',
   'processing',
@@ -75,6 +77,8 @@ export interface WhyContext {
   readonly wiring?: Checked | undefined;
   /** The orders of the messages that strict consumers have not applied. @default they were not read */
   readonly orders?: MessageOrders | undefined;
+  /** The changes that passed over numbers of strict consumers. @default they were not read */
+  readonly passedOver?: PassedOver | undefined;
 }
 
 /** Returns the context of an event or a consumer. @param table - of its Mailroom; absent for the selected one */

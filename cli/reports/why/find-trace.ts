@@ -1,5 +1,6 @@
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
+import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { deadLetterQueues, peekDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { externalEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { unreadableId } from '../../../lambdas/runtime/store/event-id.ts';
@@ -42,10 +43,13 @@ export async function findTrace(deployment: FindDeps, given: string, window: Tim
     if (unstored !== undefined) throw new MailroomError('NO_SUCH_EVENT', unstored);
   }
   const stacks = rooms.map(({ directory }) => directory.mailroom.stack).join(' or ');
+  const wider = window.until - window.since < DAY_MS ? '24h' : '7d';
+  const scheduled = shell`events list --scheduled --within 30d --aggregate ${given}`;
   throw new MailroomError(
     'NO_SUCH_EVENT',
     `No event of ${stacks} ${window.text} matches "${given}", and no dead letter has that id. ` +
-      'Search further back, and further ahead for scheduled events, with --since, e.g. --since 24h, or around a time with --at 14:00. Published events are kept for 7 days by default.',
+      `Search further back, and as far ahead for scheduled events, with --since, e.g. --since ${wider}, or around a time with --at 14:00. Published events are kept for 7 days by default. ` +
+      `A scheduled event is found by its due time, which may be later than intended: \`${scheduled}\`.`,
   );
 }
 

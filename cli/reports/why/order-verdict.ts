@@ -1,9 +1,15 @@
+import { orderOfText } from '../../../lambdas/runtime/base/order.ts';
+import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
+import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { clipped } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
+import { time } from '../../terminal/times.ts';
 import { aggregateName, blockOf, waitingText } from '../order/order-block.ts';
-import type { AggregateOrder } from '../order/order-of-aggregate.ts';
+import { type AggregateOrder, numberingServices } from '../order/order-of-aggregate.ts';
+import type { PassedOver } from '../order/passed-over.ts';
 import type { StateText, WhyContext, WhyVerdict } from './event-state.ts';
-import type { TracedEvent, TracedMessage } from './trace.ts';
+import type { Trace, TracedEvent, TracedMessage } from './trace.ts';
 
 /** A message to judge. */
 interface PlacedMessage {
@@ -79,8 +85,50 @@ function blockingText(consumer: string, order: AggregateOrder): string {
   return ` ${consumer} applies no later event of ${aggregateName(order)} before its number, ${order.missing}, is applied or passed over.${waiting || ' None was found that waits.'}`;
 }
 
+/** True if a strict consumer ended one of the messages of a trace without running it. */
+export function hasSuperseded({ events }: Trace): boolean {
+  return events.some(({ messages }) => messages.some((message) => supersededPlace(message) !== undefined));
+}
+
+/** The place of a message that its strict consumer ended without running it, because its number was applied or passed over before. */
+function supersededPlace({ row }: TracedMessage) {
+  const known = readable(row);
+  if (known?.status !== 'PROCESSED' || known.supersededBy === undefined) return undefined;
+  return known.order?.mode === 'strict' ? { place: known.order, last: known.supersededBy } : undefined;
+}
+
+/**
+ * The verdict on an event that its strict consumer did not run although neither an operator nor a rejection passed over its number: its change is
+ * missing, unless the state of the consumer began after it. `undefined` for any other.
+ */
+export function supersededVerdict(
+  name: string,
+  message: TracedMessage,
+  { passedOver, commandLine }: WhyContext,
+): StateText | undefined {
+  const found = supersededPlace(message);
+  if (found === undefined || passedOver === undefined || passedOver(found.place) !== undefined)
+    return undefined;
+  const { consumer } = message;
+  const order = orderOfText(consumer.order ?? '');
+  if (order?.mode === 'strict' && order.onReject === 'skip') return undefined;
+  const aggregate = sequenceOf(found.place.key);
+  const { sequence } = found.place;
+  const text =
+    `${consumer.name} did not run ${name}: it has number ${sequence} of ${aggregateName(aggregate)}, whose number ${found.last} had been applied before, and no operator passed over it. ` +
+    'Either two events have this number, or the numbers of its publisher began again: its counter was deleted or restored. Correct the counter. If the change of the event is missing, have it published ' +
+    `again under the next number. If a backfill began the order of ${consumer.name} after it, its state contains the event, and nothing is missing. For the last number and its event:`;
+  const { aggregateType, aggregateId, source } = aggregate;
+  const services = numberingServices(consumer).length > 1 ? ['--source', source] : [];
+  return {
+    state: 'superseded',
+    text,
+    next: commandLine(shell`order show ${[atHome(consumer).name, aggregateType, aggregateId, ...services]}`),
+  };
+}
+
 /** Names the messages of a chain that were superseded; empty without one. */
-export function supersededText(events: readonly TracedEvent[]): string {
+export function supersededText(events: readonly TracedEvent[], passedOver?: PassedOver): string {
   const texts = events.flatMap((event) =>
     event.messages.flatMap(({ consumer, row }) => {
       const known = readable(row);
@@ -90,7 +138,12 @@ export function supersededText(events: readonly TracedEvent[]): string {
         own === known.supersededBy
           ? `its number, ${own}, was applied before or passed over`
           : `number ${known.supersededBy} of its aggregate was applied before${own === undefined ? '' : ` its number, ${own}`}`;
-      return [` ${consumer.name} did not run ${event.eventId}, which was superseded: ${by}.`];
+      const change = known.order && passedOver?.(known.order);
+      const who =
+        change === undefined
+          ? ''
+          : ` ${clipped(change.by)} passed over it with \`${change.command}\` at ${time(change.at)}: ${clipped(change.reason)}. If its change is still needed, have its producer publish it under the next number.`;
+      return [` ${consumer.name} did not run ${event.eventId}, which was superseded: ${by}.${who}`];
     }),
   );
   const more = texts.length > SUPERSEDED_MAX ? ` ${texts.length - SUPERSEDED_MAX} more were superseded.` : '';

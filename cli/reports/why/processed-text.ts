@@ -3,6 +3,7 @@ import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { duration } from '../../terminal/times.ts';
+import type { PassedOver } from '../order/passed-over.ts';
 import { nameOf, typeOf } from './event-state.ts';
 import { supersededText } from './order-verdict.ts';
 import { bornAt, type TracedEvent } from './trace.ts';
@@ -18,7 +19,11 @@ const NAMED_MAX = 4;
  */
 export function processedText(
   [first, ...caused]: readonly TracedEvent[],
-  { cancelled, isWhole }: { readonly cancelled: number; readonly isWhole: boolean },
+  {
+    cancelled,
+    isWhole,
+    passedOver,
+  }: { readonly cancelled: number; readonly isWhole: boolean; readonly passedOver?: PassedOver | undefined },
 ): string {
   if (first === undefined) return '';
   const events = [first, ...caused];
@@ -36,7 +41,7 @@ export function processedText(
   return (
     `${chain}: published${byText(events, isWhole)}.` +
     forwardedText(first) +
-    supersededText(events) +
+    supersededText(events, passedOver) +
     (cancelled === 0
       ? ''
       : ` ${many(cancelled, 'scheduled event')} of the chain ${cancelled === 1 ? 'was' : 'were'} cancelled.`)

@@ -10,10 +10,12 @@ import { time } from '../../terminal/times.ts';
 import { type WindowOptions, windowAround } from '../../terminal/window.ts';
 import type { JudgeDeps } from '../dead-letters/redrive-plan.ts';
 import { orderReader } from '../order/order-of-aggregate.ts';
+import { readPassedOver } from '../order/passed-over.ts';
 import { verdictOf } from './chain-verdict.ts';
 import { type ContextAt, isActionRequired, type WhyContext } from './event-state.ts';
 import { findTrace } from './find-trace.ts';
 import { readMessageOrders } from './message-orders.ts';
+import { hasSuperseded } from './order-verdict.ts';
 import { checkRedrive } from './redrive-check.ts';
 import type { Trace } from './trace.ts';
 import {
@@ -96,6 +98,7 @@ async function contextOf(
     sweptShards: (await readSweepState(directory, table)).shards.length,
     sources: directory.mailroom.sources,
     wiring: await checkWiring(deployment, seen, now),
+    passedOver: hasSuperseded(seen) ? await readPassedOver(deployment, now) : undefined,
     orders: await readMessageOrders(orderReader({ ...deployment, now }), seen, now),
   };
 }

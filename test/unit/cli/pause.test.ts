@@ -197,3 +197,61 @@ describe('a paused consumer', () => {
     expect((await json('status')).document.wiring.problems).toMatchObject([{ problem: 'mapping-disabled' }]);
   });
 });
+
+describe('a pause that was forgotten', () => {
+  const DAY_MS = RETENTION_MS / 14;
+
+  /** A pause with a message that waits, after days. */
+  async function pausedFor(days: number, messages = 1) {
+    const rig = mailroom();
+    await rig.run('pause', worker.name, ...APPLY);
+    for (let n = 0; n < messages; n += 1)
+      await rig.outbox.commit({ events: [ThingHappened.create({ aggregateId: 'thing-1', data: { n } })] });
+    await rig.publish();
+    await rig.clock.advance(days * DAY_MS);
+    const status = async () => (await rig.json('status')).document;
+    return { ...rig, status };
+  }
+
+  const pausesIn = ({ findings }: { findings: { code: string; state: string; what: string }[] }) =>
+    findings.filter(({ code }) => code.startsWith('pause'));
+
+  test('is a problem one day before SQS deletes the first message, and names who paused it', async () => {
+    const { status, run, clock } = await pausedFor(12.9);
+    expect(pausesIn(await status())).toMatchObject([{ code: 'paused', state: 'look' }]);
+    await clock.advance(DAY_MS / 2);
+    expect(pausesIn(await status())).toMatchObject([
+      { code: 'pause-expires', state: 'broken', what: expect.stringContaining('ada: the bank migrates') },
+    ]);
+    const [resume = ''] = /resume worker/.exec((await run('status')).out) ?? [];
+    await run(...resume.split(' '), ...APPLY);
+    expect(pausesIn(await status())).toEqual([]);
+  });
+
+  test('is still named after 37 days, and that messages were deleted', async () => {
+    const { status } = await pausedFor(37);
+    expect(pausesIn(await status())).toMatchObject([
+      { code: 'pause-expires', what: expect.stringContaining('SQS has been deleting') },
+    ]);
+  });
+
+  test('remains a warning while nothing waits', async () => {
+    const { status, clock } = await pausedFor(0, 0);
+    await clock.advance(13.5 * DAY_MS);
+    expect(pausesIn(await status())).toMatchObject([{ code: 'paused', state: 'look' }]);
+  });
+
+  test('and ended by hand is not blamed alone if its mapping is disabled again: the time of that change is named', async () => {
+    const { status, clock, deployed } = await pausedFor(1);
+    const changedAt = clock.now();
+    deployed.changeMapping(worker.function, { changedAt });
+    expect(pausesIn(await status())).toMatchObject([
+      {
+        code: 'paused',
+        what: expect.stringMatching(/was changed after that, at .*it may have been enabled/),
+      },
+    ]);
+    deployed.changeMapping(worker.function, { changedAt: changedAt - DAY_MS });
+    expect(pausesIn(await status())[0]?.what).not.toContain('changed after');
+  });
+});

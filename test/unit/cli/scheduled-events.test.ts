@@ -295,3 +295,15 @@ function idAt(ms: number, n: number): string {
   const hex = ms.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-${n.toString(16).padStart(12, '0')}`;
 }
+
+test('why of an aggregate whose event is due later than intended names the command that lists it, and no search that was just made', async () => {
+  const { run, ids } = await withScheduled(20 * 24 * 60);
+  for (const since of ['1h', '2d']) {
+    const { code, err } = await run('why', 'thing-1', '--since', since);
+    expect(code).toBe(3);
+    expect(err).toContain(since === '1h' ? '--since 24h' : '--since 7d');
+    const [command = ''] = /events list --scheduled .*thing-1/.exec(err) ?? [];
+    const { out } = await run(...command.split(' '));
+    expect(out).toContain(ids[0]);
+  }
+});

@@ -25,6 +25,7 @@ const PROBLEMS: Readonly<Partial<Record<WiringKind, string>>> = {
   'mapping-filter': 'Mapping filters',
   'sweep-silent': 'Silent',
   paused: 'Paused',
+  'pause-expires': 'Pause expires',
   'no-mapping': 'No mapping',
   'concurrency-zero': 'Concurrency 0',
   'no-function': 'Function gone',
