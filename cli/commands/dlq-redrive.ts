@@ -13,15 +13,19 @@ export function redriveCommand(io: Io): Command {
     )
     .argument('<source>', SOURCE_ARGUMENT)
     .argument('[id...]', 'only these dead letters: their ids or event ids, or the first 8 or more characters')
-    .option('--apply', 'redrive: 1 dead letter, then 10, then the rest, until one fails again')
+    .option(
+      '--apply',
+      'redrive: of each cause 1 dead letter, then 10, then the rest; a cause that fails again is left out',
+    )
     .option('--cause <text>', 'only dead letters with this text in their cause (any case)')
     .option('--limit <count>', `at most this many dead letters (default: ${REDRIVE_MAX})`, countArgument)
     .option('--rate <count/s>', 'at most this many dead letters per second', rateArgument, RATE_PER_S)
     .option(
       '--wait <duration>',
-      'stop if none was processed for this long (default: 60s; DEAD events: 180s)',
+      'go on without a cause of which none had a result for this long (default: 60s; DEAD events: 180s)',
       durationArgument,
     )
+    .option('--keep-going', 'try every dead letter once, whatever fails')
     .addOption(reasonOption())
     .addOption(verboseOption())
     .action(changing(io, redrive, 'source', 'ids'));

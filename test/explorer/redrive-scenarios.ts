@@ -1,4 +1,4 @@
-import type { RedriveProgress } from '../../cli/changes/redrive/redrive-steps.ts';
+import type { RedriveProgress } from '../../cli/changes/redrive/redrive-run.ts';
 import { queueRedriver } from '../../cli/changes/redrive/redrivers.ts';
 import { dynamoRows } from '../../cli/deployment/dynamo-rows.ts';
 import type { DeadLetter } from '../../cli/reports/dead-letters/dead-letters.ts';

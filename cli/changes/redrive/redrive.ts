@@ -17,8 +17,9 @@ import type { OperatorChange } from '../change.ts';
 import { settleUnreadable } from '../discard/discard-one.ts';
 import { asPlanned, receiveForChange } from '../planned-dead-letters.ts';
 import { sweep } from '../sweep.ts';
-import { planText, type RedrivePlan, redriveJson, redrivenText } from './redrive-report.ts';
+import { planText, type RedrivePlan, redriveJson } from './redrive-report.ts';
 import { type Redriven, redriveInSteps } from './redrive-steps.ts';
+import { redrivenText } from './redriven-text.ts';
 import { redriverOf } from './redrivers.ts';
 
 interface RedriveOptions extends ChangeOptions, DeadLetterChoice {
@@ -27,6 +28,8 @@ interface RedriveOptions extends ChangeOptions, DeadLetterChoice {
   /** Dead letters per second. @default 10 */
   readonly rate?: number;
   readonly wait?: number;
+  /** Tries every dead letter once, whatever fails. @default false */
+  readonly keepGoing?: boolean;
   readonly verbose?: boolean;
 }
 
@@ -63,7 +66,7 @@ export const redrive: OperatorChange<RedriveOptions, HeldPlan, Redriven, ReturnT
     await putBack(deployment.queues, source, others);
     return { ...plan, touched };
   },
-  apply: async (deployment, { source, judged }, { reason, rate: ratePerS = RATE_PER_S, wait }) => {
+  apply: async (deployment, { source, judged }, { reason, rate: ratePerS = RATE_PER_S, wait, keepGoing }) => {
     const { terminal, queues, clock } = deployment;
     const handled = judged.filter(({ verdict }) => verdict === 'handled');
     const runs = lowestFirst(judged.filter(({ verdict }) => verdict === 'runs'));
@@ -90,9 +93,9 @@ export const redrive: OperatorChange<RedriveOptions, HeldPlan, Redriven, ReturnT
       source,
       note,
     );
-    const { signal, progress } = terminal;
     const waitMs = wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS);
-    const redriven = await redriveInSteps({ clock, signal, progress }, runs, redriver, { ratePerS, waitMs });
+    const pace = { ratePerS, waitMs, keepGoing };
+    const redriven = await redriveInSteps({ ...terminal, clock }, runs, redriver, pace);
     await settleUnreadable(deployment, source, [...redriven.done, ...redriven.handled], note);
     return redriven;
   },

@@ -14,7 +14,8 @@ import {
   unsentReplacement,
 } from '../../reports/dead-letters/standing.ts';
 import { type OutboxChangesDeps, outboxChangesOf } from '../outbox-changes.ts';
-import type { RedriveProgress, Redriver } from './redrive-steps.ts';
+import type { RedriveProgress } from './redrive-run.ts';
+import type { Redriver } from './redrive-steps.ts';
 
 /** Dependencies of the redrivers. */
 export interface RedriverDeps extends OutboxChangesDeps {
@@ -72,8 +73,12 @@ export function queueRedriver(
     },
     look: async (deadLetter) => {
       const { row, received, isOrdered = false } = deadLetter;
-      const progress = progressOf(row, await standingOf(deadLetter));
-      const hasEnded = progress.state !== 'waiting' && progress.state !== 'superseded';
+      const standing = await standingOf(deadLetter);
+      const progress = progressOf(row, standing);
+      const { state } = progress;
+      // A message that its consumer tries again may still be absorbed without a run.
+      const isRejected = state === 'back' && readable(standing.row)?.status === 'REJECTED';
+      const hasEnded = state === 'done' || state === 'handled' || isRejected;
       if (isOrdered && hasEnded && received !== undefined) await queues.remove(url, received);
       return progress;
     },
@@ -91,8 +96,10 @@ function progressOf(before: DeadLetter['row'], standing: MessageStanding): Redri
   if (now.fence === known?.fence) return WAITING; // every claim and rejection has its own fence
   const sameCause = now.fingerprint !== undefined && now.fingerprint === known?.fingerprint;
   // An attempt that had to wait, such as for an effect of the last one, is not counted and keeps the fingerprint of the rejection.
-  const failedAgain = now.status === 'REJECTED' || (now.status === 'FAILED' && sameCause && now.attempts > 0);
-  return failedAgain ? { state: 'back', fingerprint: now.fingerprint ?? 'unknown', sameCause } : WAITING;
+  const hasFailed = now.status === 'FAILED' && now.attempts > 0;
+  const { fingerprint = 'unknown' } = now;
+  if (now.status === 'REJECTED' || (hasFailed && sameCause)) return { state: 'back', fingerprint, sameCause };
+  return hasFailed ? { state: 'retrying', fingerprint } : WAITING;
 }
 
 /** Makes DEAD events PENDING again; the next sweep publishes them. */

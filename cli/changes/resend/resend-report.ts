@@ -86,7 +86,9 @@ export function outcomeOf({ plan, made }: ResendResult): ResendOutcome {
   }
   if (redriven.done.length > 0) return 'processed';
   if (redriven.back.length > 0) return redriven.back[0]?.neverRan ? 'superseded' : 'failed-again';
-  return redriven.waiting.length > 0 ? 'waiting' : 'untried';
+  // Sent, and tried again by its consumer if it failed.
+  const isSent = redriven.waiting.length > 0 || (redriven.retrying ?? []).length > 0;
+  return isSent ? 'waiting' : 'untried';
 }
 
 function endOf({ judged: { row } }: ResendPlan): ResendOutcome {

@@ -24,7 +24,8 @@ import {
   settled,
   unsentReplacement,
 } from '../../reports/dead-letters/standing.ts';
-import { type Redriven, type RedriveProgress, redriveInSteps } from '../redrive/redrive-steps.ts';
+import type { RedriveProgress } from '../redrive/redrive-run.ts';
+import { type Redriven, redriveInSteps } from '../redrive/redrive-steps.ts';
 import { queueRedriver } from '../redrive/redrivers.ts';
 import type { ResendPlan } from './resend-plan.ts';
 import { cannot, effectsOf } from './resend-refusals.ts';
@@ -91,12 +92,7 @@ export async function sendAndWait(
     } else if (progress.state !== 'superseded') return progress;
     return { state: 'back', fingerprint: NEVER_RAN, sameCause: false, neverRan: true };
   };
-  return redriveInSteps(
-    { clock, signal: terminal.signal, progress: terminal.progress },
-    [judged],
-    { resend: send, look },
-    { ratePerS: 1, waitMs },
-  );
+  return redriveInSteps({ ...terminal, clock }, [judged], { resend: send, look }, { ratePerS: 1, waitMs });
 }
 
 /**

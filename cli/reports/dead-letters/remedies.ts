@@ -105,13 +105,17 @@ function asLine(deadLetter: JudgedDeadLetter) {
 /** Stored text that is printed escaped: as an argument it would match nothing. */
 const ESCAPED = /\\u[0-9a-f]{4}/;
 
-/** The words that select exactly these dead letters: by cause if no other has it, else by id. */
-function selecting(wanted: readonly DeadLetter[], all: readonly DeadLetter[]): string[] {
+/** The words that select exactly these dead letters: by cause if no other has it, else by id. @param idOf - @default the id of the dead letter */
+export function selecting(
+  wanted: readonly DeadLetter[],
+  all: readonly DeadLetter[],
+  idOf: (deadLetter: DeadLetter) => string = ({ id }) => id,
+): string[] {
   const [first] = wanted;
   const isExact = (typed: string) =>
     all.filter((deadLetter) => hasCause(deadLetter, typed)).length === wanted.length;
   const texts = [rejectionCode(first?.row), first?.fingerprint].filter((typed) => typed !== undefined);
   const exact = texts.find((typed) => typed !== '' && !ESCAPED.test(typed) && isExact(typed));
   if (exact !== undefined && wanted.length > 1) return ['--cause', exact];
-  return wanted.slice(0, IDS_MAX).map(({ id }) => id);
+  return wanted.slice(0, IDS_MAX).map(idOf);
 }

@@ -23,10 +23,10 @@ export const VERDICT_LABELS: Readonly<Record<RedriveVerdict, string>> = {
 
 /** DEAD events and stream batches, which no consumer runs. */
 const RUNS: Readonly<Record<string, VerdictWords>> = {
-  dead: { label: 'would publish', todo: 'Published again: 1 first, then 10, then the rest' },
+  dead: { label: 'would publish', todo: 'Published again: of each cause 1 first, then 10, then the rest' },
   stream: {
     label: 'would sweep',
-    todo: 'The minutes of its events are swept: 1 batch first, then 10, then the rest',
+    todo: 'The minutes of its events are swept: of each cause 1 batch first, then 10, then the rest',
   },
 };
 
@@ -63,7 +63,7 @@ const SEVERAL: Pronouns = { they: 'they', it: 'them', its: 'their', rows: 'their
 const UNKNOWN_EFFECTS = 'deleted by hand, so which side effects have happened is unknown';
 
 const TODOS: Readonly<Record<RedriveVerdict, (source: string, pronouns: Pronouns) => string>> = {
-  runs: () => 'Redriven: 1 first, then 10, then the rest',
+  runs: () => 'Redriven: of each cause 1 first, then 10, then the rest',
   handled: (source) =>
     source === 'dead'
       ? 'Already published or discarded. Nothing changes'
@@ -104,7 +104,11 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   sent: { label: 'sent', todo: 'Audit again in a few minutes' },
   'failed-again': {
     label: 'failed again',
-    todo: 'The redrive stopped here. Fix the cause, then plan again',
+    todo: 'Fix the cause, then plan again',
+  },
+  retrying: {
+    label: 'retrying',
+    todo: 'It failed with another cause, and its consumer tries it again. Open the event to see when',
   },
   failed: { label: 'failed', todo: 'The change of this one failed. Fix the cause, then plan again' },
   superseded: {
@@ -137,6 +141,20 @@ const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   },
   unsent: { label: 'not sent', todo: 'The reason is beside each event' },
 };
+
+/** Why a redrive did not try a dead letter, as sentences without a full stop; by the member `notTried` of its document. */
+const UNTRIED: Readonly<Record<string, string>> = {
+  'failed-again': 'Its cause failed again, so it is not fixed',
+  'too-many-failures': 'Too many failed with other causes: as many as were processed',
+  'no-result': 'Those that were redriven before it have no result yet',
+  predecessor: 'An earlier event of its aggregate is not processed',
+  stopped: 'The redrive was stopped before it',
+};
+
+/** The reason for which a redrive did not try a dead letter. A reason of a newer command keeps its own word. */
+export function untriedWords(why: string): string {
+  return UNTRIED[why] ?? why;
+}
 
 /** The labels of `processed` for DEAD events and stream batches. */
 const PROCESSED: Readonly<Record<string, string>> = { dead: 'published', stream: 'swept' };

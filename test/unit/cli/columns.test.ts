@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { planText, redrivenText } from '../../../cli/changes/redrive/redrive-report.ts';
+import { planText } from '../../../cli/changes/redrive/redrive-report.ts';
+import { redrivenText } from '../../../cli/changes/redrive/redriven-text.ts';
 import { runMailroom } from '../../../cli/program.ts';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
@@ -219,7 +220,7 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
     superseded: [],
     back,
     waiting: [],
-    untried: judged,
+    untried: judged.map((deadLetter) => ({ deadLetter, why: 'failed-again' as const })),
   });
   const late = redrivenText({ clock, commandLine }, plan, {
     done: [],

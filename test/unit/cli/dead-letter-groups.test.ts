@@ -1,7 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { discardText } from '../../../cli/changes/discard/discard-report.ts';
-import { planText, redrivenText } from '../../../cli/changes/redrive/redrive-report.ts';
+import { planText } from '../../../cli/changes/redrive/redrive-report.ts';
+import { redrivenText } from '../../../cli/changes/redrive/redriven-text.ts';
 import type { DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { listText } from '../../../cli/reports/dead-letters/list-dead-letters.ts';
 import type { JudgedDeadLetter, RedriveVerdict } from '../../../cli/reports/dead-letters/redrive-plan.ts';
@@ -170,14 +171,15 @@ test('a command is one line whatever a cause contains', () => {
 
 test('a redrive that Ctrl-C stopped says how many dead letters remain, and prints the command that continues', () => {
   const judged = letters(40, 'runs', 'payments BankError');
-  const [done, untried] = [judged.slice(0, 8), judged.slice(8)];
+  const done = judged.slice(0, 8);
+  const left = judged.slice(8).map((deadLetter) => ({ deadLetter, why: 'stopped' }) as const);
   const received = { deadLetters: judged, total: 40 };
   const stopped = (choice: object, options: object, waiting = judged.slice(0, 0)) =>
     unwrapped(
       redrivenText(
         deployment,
         { place, source, judged, received, choice },
-        { done, handled: [], superseded: [], back: [], waiting, untried },
+        { done, handled: [], superseded: [], back: [], waiting, untried: left },
         { reason: 'the bank is back', interrupted: true, ...options },
       ),
     );

@@ -63,11 +63,14 @@ function planOf({
   stopped: _,
   processed: __,
   superseded: ___,
+  causes: ____,
   deadLetters,
   ...plan
 }: ReturnType<typeof redriveJson>) {
   return {
     ...plan,
-    deadLetters: deadLetters.map(({ outcome: _, failedAgain: __, ...deadLetterOfPlan }) => deadLetterOfPlan),
+    deadLetters: deadLetters.map(
+      ({ outcome: _, failedAgain: __, notTried: ___, ...deadLetterOfPlan }) => deadLetterOfPlan,
+    ),
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type RedriveProgress, redriveInSteps } from '../../../cli/changes/redrive/redrive-steps.ts';
+import type { RedriveProgress } from '../../../cli/changes/redrive/redrive-run.ts';
+import { redriveInSteps } from '../../../cli/changes/redrive/redrive-steps.ts';
 import { queueRedriver, redriverOf } from '../../../cli/changes/redrive/redrivers.ts';
 import type { DeadLetter, DeadLetterSource } from '../../../cli/reports/dead-letters/dead-letters.ts';
 import { fingerprint } from '../../../lambdas/runtime/base/fingerprint.ts';
@@ -66,19 +67,20 @@ function scene(count: number, reaction: (nth: number) => Reaction) {
   });
   const stop = new AbortController();
   const said: string[] = [];
+  const told: string[] = [];
   const redrive = async () => {
     for (const { eventId = '', row } of deadLetters) await put(eventId, { ...row });
     return runThrough(
       clock,
       redriveInSteps(
-        { clock, signal: stop.signal, progress: (line) => said.push(line) },
+        { clock, signal: stop.signal, progress: (line) => said.push(line), say: (line) => told.push(line) },
         deadLetters,
         queueRedriver(withStored({ table: memory, queues: queues as Queues }), source, NOTE),
         { ratePerS: 10, waitMs: 60_000 },
       ),
     );
   };
-  return { clock, memory, deadLetters, calls, sentAt, put, redrive, stop, said };
+  return { clock, memory, deadLetters, calls, sentAt, put, redrive, stop, said, told };
 }
 
 const NOTE = { by: 'ada', reason: 'fixed' };
@@ -115,6 +117,8 @@ describe('a redrive', () => {
       handled: [],
       superseded: [],
       back: [],
+      retrying: [],
+      failed: [],
       waiting: [],
       untried: [],
     });
@@ -148,7 +152,7 @@ describe('a redrive', () => {
     const redriven = await runThrough(
       clock,
       redriveInSteps(
-        { clock, signal: new AbortController().signal, progress: () => {} },
+        { clock, signal: new AbortController().signal, progress: () => {}, say: () => {} },
         deadLetters,
         { resend: async () => {}, look },
         { ratePerS: 10, waitMs: 5_000 },
@@ -173,27 +177,46 @@ describe('a redrive', () => {
       CAUSE,
       true,
     ],
-    [
-      'is rejected for a cause that begins with the same words',
-      { status: 'REJECTED', fingerprint: `${CAUSE}, again` },
-      `${CAUSE}, again`,
-      false,
-    ],
-    ['is rejected without a known cause', { status: 'REJECTED' }, 'unknown', false],
-    [
-      'is rejected for another reason',
-      { status: 'REJECTED', fingerprint: 'payments INVALID_PAYLOAD: data' },
-      'payments INVALID_PAYLOAD: data',
-      false,
-    ],
-  ] as const)('stops when one %s: the others are not touched', async (_, row, fingerprint, sameCause) => {
-    const { deadLetters, redrive, calls } = scene(30, (nth) => (nth === 5 ? [row] : PROCESSED));
+  ] as const)('leaves out the others of a cause when one %s', async (_, row, fingerprint, sameCause) => {
+    const { deadLetters, redrive, calls, told } = scene(30, (nth) => (nth === 5 ? [row] : PROCESSED));
     const { done, back, waiting, untried } = await redrive();
     expect(back).toMatchObject([{ deadLetter: deadLetters[4], fingerprint, sameCause }]);
     expect(done).toHaveLength(10);
     expect(waiting).toEqual([]);
-    expect(untried).toEqual(deadLetters.slice(11));
+    expect(untried).toEqual(deadLetters.slice(11).map((deadLetter) => ({ deadLetter, why: 'failed-again' })));
     expect(calls).toHaveLength(22);
+    expect(told).toEqual([`Not tried: 19 dead letters of ${CAUSE}: it failed again.`]);
+  });
+
+  test.each([
+    [
+      'for a cause that begins with the same words',
+      { status: 'REJECTED', fingerprint: `${CAUSE}, again` },
+      `${CAUSE}, again`,
+    ],
+    ['without a known cause', { status: 'REJECTED' }, 'unknown'],
+    [
+      'for another reason',
+      { status: 'REJECTED', fingerprint: 'payments INVALID_PAYLOAD: data' },
+      'payments INVALID_PAYLOAD: data',
+    ],
+  ] as const)('goes on past one that is rejected %s', async (_, row, fingerprint) => {
+    const { deadLetters, redrive, told } = scene(30, (nth) => (nth === 1 ? [row] : PROCESSED));
+    const { done, back, waiting, untried } = await redrive();
+    expect(back).toMatchObject([{ deadLetter: deadLetters[0], fingerprint, sameCause: false }]);
+    expect(done).toEqual(deadLetters.slice(1));
+    expect([waiting, untried, told]).toEqual([[], [], []]);
+  });
+
+  test('goes on past one that failed with another cause and is tried again, when nothing has changed for long', async () => {
+    const slow = { status: 'FAILED', fingerprint: 'payments TimeoutError: slow', attempts: 1 } as const;
+    const { redrive, deadLetters, clock } = scene(30, (nth) => (nth === 1 ? [slow] : PROCESSED));
+    const startedAt = clock.now();
+    const { done, retrying, untried } = await redrive();
+    expect(retrying).toMatchObject([{ deadLetter: deadLetters[0], fingerprint: slow.fingerprint }]);
+    expect(done).toEqual(deadLetters.slice(1));
+    expect(untried).toEqual([]);
+    expect(clock.now() - startedAt).toBeLessThan(70_000);
   });
 
   test('does not treat the failure that caused a dead letter as a new one', async () => {
@@ -228,7 +251,7 @@ describe('a redrive', () => {
     const { done, waiting, untried, back } = await redrive();
     expect(waiting).toEqual([deadLetters[2]]);
     expect(done).toHaveLength(10);
-    expect(untried).toEqual(deadLetters.slice(11));
+    expect(untried).toEqual(deadLetters.slice(11).map((deadLetter) => ({ deadLetter, why: 'no-result' })));
     expect(back).toEqual([]);
     expect(clock.now() - startedAt).toBeGreaterThanOrEqual(60_000);
   });
@@ -241,7 +264,7 @@ describe('a redrive', () => {
     const { done, untried } = await redrive();
     expect(calls).toHaveLength(8);
     expect(done).toEqual(deadLetters.slice(0, 4));
-    expect(untried).toEqual(deadLetters.slice(4));
+    expect(untried).toEqual(deadLetters.slice(4).map((deadLetter) => ({ deadLetter, why: 'stopped' })));
   });
 
   test('keeps a dead letter, and does not count it as done, if a resend has replaced its event meanwhile', async () => {
@@ -267,6 +290,8 @@ describe('a redrive', () => {
       handled: [],
       superseded: [],
       back: [],
+      retrying: [],
+      failed: [],
       waiting: [],
       untried: [],
     });
