@@ -46,7 +46,8 @@ export interface DiscardNote extends Note {
 }
 
 /**
- * The result for a dead letter. Of one with `discard-replacement`, the event in its place was never received, and is discarded. `reject`
+ * The result for a dead letter. `repair` and `repaired`: it cannot be read and stands for events of the outbox that its consumer has never
+ * received: they are sent to the consumer before it is discarded. Of one with `discard-replacement`, the event in its place was never received, and is discarded. `reject`
  * and `rejected`: with what its handler's `rejected` function commits. A `handled` one is deleted. All others stay: `busy`, `unsent` and
  * `unreadable` ones, those with `effects-unchecked` or whose `row-deleted` by hand, `not-rejectable` ones, `untried` ones, because of
  * Ctrl-C, those that have `changed` since the plan that was confirmed, and those whose discard `failed`: of these, the row may be
@@ -56,6 +57,8 @@ export type DiscardOutcome =
   | 'discard'
   | 'discard-replacement'
   | 'discarded'
+  | 'repair'
+  | 'repaired'
   | 'reject'
   | 'rejected'
   | 'handled'

@@ -1,18 +1,27 @@
+import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { EffectsChecked, StartedEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
+import type { MissingEvent } from '../../../lambdas/runtime/operations/audit/audit-ledger.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import type { Place } from '../../deployment/place.ts';
+import type { FoundProblem } from '../../reports/checks/check.ts';
+import { changingRule } from '../../reports/checks/rule-checks.ts';
 import type { DeadLetterChoice } from '../../reports/dead-letters/choice.ts';
 import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
+import { type ImpliedEvents, impliedEvents } from '../../reports/dead-letters/implied-events.ts';
 import { unsentText } from '../../reports/dead-letters/redrive-plan.ts';
 import { settled } from '../../reports/dead-letters/standing.ts';
+import { hours, shell } from '../../terminal/shell.ts';
 import type { AsPlanned } from '../planned-dead-letters.ts';
 import { type Discarded, type DiscardOutcome, openText } from './discard-one.ts';
 
 /** A dead letter of a discard, with its outcome. */
 export interface DiscardStep extends Discarded {
   readonly deadLetter: DeadLetter;
+  /** With `repair`: the events to send to its consumer before it is discarded. */
+  readonly events?: readonly MissingEvent[] | undefined;
 }
 
 /** The plan of a discard. */
@@ -23,6 +32,8 @@ export interface DiscardPlan extends AsPlanned<DiscardStep> {
   /** Those that were received, which hides them. */
   readonly received: readonly DeadLetter[];
   readonly effectsChecked: boolean;
+  /** The rule of its consumer that changes events, if unreadable messages would be discarded. */
+  readonly rule?: FoundProblem | undefined;
 }
 
 /** The flags of a discard that its text repeats. */
@@ -49,7 +60,7 @@ export async function planDiscard(
       isDiscard(outcome) && 'consumer' in source ? openText(source.consumer, deadLetter) : undefined;
     return { deadLetter, outcome, message };
   });
-  return checks.reject ? rejections(deployment, source, plain) : plain;
+  return checks.reject ? rejections(deployment, source, plain) : repairs(deployment, source, plain);
 }
 
 /** True for the plan to set an inbox row DISCARDED. */
@@ -70,6 +81,70 @@ function plannedOutcome(
   if (verdict === 'discard' && mustCheck(deadLetter, reject) && !effectsChecked) return 'effects-unchecked';
   if (verdict === 'superseded') return 'handled';
   return verdict === 'unsent' ? 'discard-replacement' : verdict;
+}
+
+/**
+ * Plans to send the events of unreadable messages before these are discarded: a rule that changes events makes all of them unreadable, and
+ * the outbox still has them.
+ */
+async function repairs(
+  deployment: Deployment,
+  source: DeadLetterSource,
+  plain: readonly DiscardStep[],
+): Promise<readonly DiscardStep[]> {
+  if (source.kind !== 'consumer' && source.kind !== 'rule') return plain;
+  const { consumer } = source;
+  const open = plain.filter(isUnread);
+  const implied = await impliedEvents(
+    deployment,
+    consumer,
+    open.map(({ deadLetter }) => deadLetter),
+  );
+  const unknown = open.filter((_, index) => isUnknown(implied[index]));
+  const oldest = Math.min(...unknown.map(({ deadLetter: { sentAt = 0 } }) => sentAt));
+  const since = hours(deployment.clock.now() - oldest + BEFORE_SENT_MS);
+  return plain.map((step): DiscardStep => {
+    const found = implied[open.indexOf(step)];
+    if (found === undefined) return step;
+    const { missing: events } = found;
+    const text = isUnknown(found)
+      ? `${UNKNOWN}: \`${deployment.commandLine(shell`audit --since ${since}`)}\`.`
+      : impliedText(consumer, found);
+    const message = [step.message, text].filter((said) => said !== undefined).join(' ');
+    return events.length === 0 ? { ...step, message } : { ...step, outcome: 'repair', events, message };
+  });
+}
+
+/** An event is committed before its message is sent. */
+const BEFORE_SENT_MS = 15 * MINUTE_MS;
+
+const UNKNOWN =
+  'No event of the outbox is recognized in these unreadable messages. If one was an event of this Mailroom, the audit finds it missing, and --repair sends it';
+
+function isUnknown({ missing = [], received = [] }: Partial<ImpliedEvents> = {}): boolean {
+  return missing.length + received.length === 0;
+}
+
+function impliedText({ name }: ConsumerEntry, { missing, received }: ImpliedEvents): string {
+  const ids = missing.length > 0 ? missing.map(({ eventId }) => eventId) : received;
+  const events = `event${ids.length === 1 ? '' : 's'} ${ids.join(', ')}`;
+  return missing.length > 0
+    ? `${name} has not received ${events}, of which an unreadable message is a part.`
+    : `An unreadable message is a part of ${events}, which ${name} has received.`;
+}
+
+/** True if it cannot be read and would be discarded, or sent from the outbox first. */
+function isUnread({ deadLetter: { eventId }, outcome }: DiscardStep): boolean {
+  return eventId === undefined && (outcome === 'discard' || outcome === 'repair');
+}
+
+/** The rule that changes the events of the consumer whose unreadable messages would be discarded. */
+export async function ruleOf(
+  deployment: Pick<Deployment, 'directory' | 'resources'>,
+  source: DeadLetterSource,
+  steps: readonly DiscardStep[],
+): Promise<FoundProblem | undefined> {
+  return 'consumer' in source && steps.some(isUnread) ? changingRule(deployment, source.consumer) : undefined;
 }
 
 /** Plans to reject what would be discarded: the deployed consumer is asked whether its handler has a `rejected` function. */

@@ -6,6 +6,7 @@ import { choiceWords } from '../../reports/dead-letters/choice.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from '../../reports/dead-letters/dead-letter-text.ts';
 import { unsentText } from '../../reports/dead-letters/redrive-plan.ts';
 import { plannedDiscardWords } from '../../reports/dead-letters/verdict-words.ts';
+import { fixLine } from '../../reports/findings/findings.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { many } from '../../terminal/output.ts';
 import { prose } from '../../terminal/prose.ts';
@@ -21,7 +22,7 @@ import {
 
 /** The document of `--json`. */
 export function discardJson(
-  { place, source, same, changed }: Pick<DiscardPlan, 'place' | 'source' | 'same' | 'changed'>,
+  { place, source, same, changed, rule }: Pick<DiscardPlan, 'place' | 'source' | 'same' | 'changed' | 'rule'>,
   made: readonly DiscardStep[] | undefined,
   { reason }: Pick<ChangeOptions, 'reason'>,
 ) {
@@ -31,10 +32,12 @@ export function discardJson(
     source: source.name,
     applied: made !== undefined,
     reason: reason ?? null,
+    ...(rule !== undefined && { rule: { problem: rule.problem, text: rule.text, fix: rule.fix ?? [] } }),
     deadLetters: [
-      ...steps.map(({ deadLetter, outcome, message }) => ({
+      ...steps.map(({ deadLetter, outcome, message, events = [] }) => ({
         ...deadLetterJson(deadLetter),
         outcome,
+        ...(events.length > 0 && { events: events.map(({ eventId }) => eventId) }),
         ...(message !== undefined && { message }),
       })),
       ...changed.map(({ deadLetter, text }) => ({
@@ -50,13 +53,14 @@ export function discardJson(
 const ACTIONS: Readonly<Partial<Record<DiscardOutcome, string>>> = {
   discard: 'discard',
   'discard-replacement': 'discard',
+  repair: 'send event',
   reject: 'reject',
 };
 
 /** A discard as text: the dead letters, and the command that discards them or how many were discarded. */
 export function discardText(
-  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
-  { place, source, choice, same }: Pick<DiscardPlan, 'place' | 'source' | 'choice' | 'same'>,
+  deployment: Pick<Deployment, 'clock' | 'commandLine' | 'awsLine'>,
+  { place, source, choice, same, rule }: Pick<DiscardPlan, 'place' | 'source' | 'choice' | 'same' | 'rule'>,
   made: readonly DiscardStep[] | undefined,
   options: DiscardFlags & Pick<ChangeOptions, 'reason'>,
 ): string {
@@ -90,7 +94,10 @@ export function discardText(
     where,
     `${source.name}: ${many(steps.length, 'dead letter')}`,
     deadLettersText(lines, deployment.clock.now(), { label: 'outcome', grouped, done: applied }),
-    ...new Set(steps.flatMap(({ outcome, message }) => (message && !stays(outcome) ? [prose(message)] : []))),
+    ...messagesText(steps),
+    ...(rule === undefined
+      ? []
+      : [prose(`${applied ? '' : 'First: '}${rule.text}:`), `  ${fixLine(rule.fix ?? [], deployment)}`]),
     ...(source.kind === 'stream'
       ? [
           prose(
@@ -113,6 +120,20 @@ export function discardText(
   ].join('\n');
 }
 
+/** The most messages of a plan that are shown: `--json` has all of them. */
+const MESSAGES_MAX = 10;
+
+function messagesText(steps: readonly DiscardStep[]): string[] {
+  const all = [
+    ...new Set(steps.flatMap(({ outcome, message }) => (message && !stays(outcome) ? [message] : []))),
+  ];
+  const more = all.length - MESSAGES_MAX;
+  return [
+    ...all.slice(0, MESSAGES_MAX).map((text) => prose(text)),
+    ...(more > 0 ? [`… and ${more} more; --json shows all`] : []),
+  ];
+}
+
 const CHECK_EFFECTS =
   'Side effects of these messages have happened, or may have: `--verbose` names each with its idempotency key. Ask their providers ' +
   'first; only --effects-checked discards these messages.';
@@ -122,7 +143,7 @@ const CHECK_DELETED =
   'Find out from the logs and the providers; only --effects-checked discards these messages.';
 
 /** The outcomes of a finished discard, in the order in which it counts them. */
-const ENDED: readonly DiscardOutcome[] = ['discarded', 'rejected', 'handled'];
+const ENDED: readonly DiscardOutcome[] = ['discarded', 'repaired', 'rejected', 'handled'];
 const LEFT: readonly DiscardOutcome[] = [
   'busy',
   'unsent',

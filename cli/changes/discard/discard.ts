@@ -14,6 +14,7 @@ import {
   type DiscardStep,
   effectsOf,
   planDiscard,
+  ruleOf,
 } from './discard-plan.ts';
 import { discardJson, discardText } from './discard-report.ts';
 import { discardAll } from './discard-steps.ts';
@@ -65,7 +66,8 @@ export const discard: OperatorChange<
         ({ deadLetter }) => deadLetter,
         ({ outcome }) => outcome,
       );
-      return { place, source, choice, received, effectsChecked, ...still };
+      const rule = await ruleOf(deployment, source, still.same);
+      return { place, source, choice, received, effectsChecked, rule, ...still };
     } catch (error) {
       await putBack(deployment.queues, source, received);
       throw error;

@@ -5,6 +5,7 @@ import { checkBodies } from '../../deployment/invoke.ts';
 import { placeOf } from '../../deployment/place.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import { requireNotPaused } from '../../reports/checks/pauses.ts';
+import { changingRule } from '../../reports/checks/rule-checks.ts';
 import { choose, type DeadLetterChoice } from '../../reports/dead-letters/choice.ts';
 import { deadLetterSource, putBack } from '../../reports/dead-letters/dead-letters.ts';
 import { lowestFirst } from '../../reports/dead-letters/redrive-order.ts';
@@ -137,6 +138,7 @@ async function planOf(
         stored,
         check: (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies),
         now: clock.now(),
+        changing: (consumer) => changingRule(deployment, consumer),
         orders: orderReader({ ...deployment, now: clock.now() }),
       },
       source,

@@ -12,7 +12,7 @@ import { EXIT, type ExitCode } from '../../terminal/io.ts';
 import { many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { reportOf } from '../../terminal/terminal.ts';
-import { ruleFix } from '../checks/consumer-checks.ts';
+import { ruleFix } from '../checks/rule-checks.ts';
 import { fixLine } from '../findings/findings.ts';
 import { type AuditResult, auditFindings, auditJson, auditText } from './audit-text.ts';
 import type { AuditRepair } from './repair-text.ts';

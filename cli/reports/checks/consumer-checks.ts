@@ -1,30 +1,6 @@
 import { readConsumerConfig } from '../../../lambdas/runtime/base/consumer-config.ts';
-import type { EventRef } from '../../../lambdas/runtime/events/event.ts';
-import {
-  type ChangingTargets,
-  changingTargets,
-  type RuleFault,
-  ruleFaults,
-  ruleName,
-  type WholeTarget,
-} from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
-import {
-  type ConsumerEntry,
-  type Directory,
-  deployWords,
-  type EntryStack,
-} from '../../../lambdas/runtime/operations/directory.ts';
-import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
-import {
-  type AsyncProblems,
-  type CheckDeps,
-  check,
-  FIND_MISSED,
-  type FoundProblem,
-  functionOf,
-  type PartCheck,
-  readWith,
-} from './check.ts';
+import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { type AsyncProblems, type CheckDeps, check, functionOf, type PartCheck, readWith } from './check.ts';
 import {
   concurrencyFaults,
   invocationFaults,
@@ -35,7 +11,7 @@ import {
   updateMapping,
 } from './function-checks.ts';
 import { missingQueue, queueFaults, setAttribute } from './queue-faults.ts';
-import { DEFAULT_BUS } from './relay-checks.ts';
+import { routesOf, ruleArns, ruleProblems } from './rule-checks.ts';
 
 /** The checks of one consumer. */
 export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCheck[] {
@@ -61,24 +37,6 @@ export function consumerChecks(deps: CheckDeps, consumer: ConsumerEntry): PartCh
 /** A consumer, and the port to its resources. */
 interface ConsumerSubject extends CheckDeps {
   readonly consumer: ConsumerEntry;
-}
-
-/** Rules that do not send its events to its queue. */
-async function* ruleProblems({
-  consumer,
-  directory: { mailroom },
-  resources,
-}: ConsumerSubject): AsyncProblems {
-  const isThere = await resources.hasBus(mailroom.bus).catch(() => true);
-  const queue = await resources.queue(consumer.queue);
-  for (const route of routesOf(mailroom, consumer)) {
-    if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
-    const rule = await resources.rule(route.bus, route.rule);
-    for (const fault of ruleFaults(rule, route.events, queue?.arn))
-      if (fault !== 'target-input') yield routeProblem(consumer, route, fault, queue?.arn);
-    const changing = changingTargets(rule, queue?.arn);
-    if (changing !== undefined) yield inputProblem(consumer, route, changing);
-  }
 }
 
 /** The IAM actions that reading a pause needs. */
@@ -186,96 +144,4 @@ async function* functionSettings({ consumer, directory, resources }: ConsumerSub
     const text = `the visibility timeout of ${name} is ${visibilityS} s instead of ${declaredS} s: ${effect}`;
     yield { problem: 'visibility', text, fix: setAttribute(queue, 'VisibilityTimeout', declaredS) };
   }
-}
-
-/** A rule that delivers events to a consumer's queue. */
-interface RuleRoute {
-  readonly bus: string;
-  readonly rule: string;
-  readonly events: readonly EventRef[];
-}
-
-/** Returns the rules of a consumer: for Mailroom events, and for external events. A consumer of an existing queue has none. */
-function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): RuleRoute[] {
-  const { externalRule } = consumer;
-  const rule = ruleName(consumer);
-  return [
-    ...(rule === undefined ? [] : [{ bus, rule, events: mailroomEventsOf(consumer) }]),
-    ...(externalRule === undefined
-      ? []
-      : [{ bus: externalRule.bus, rule: externalRule.name, events: externalEventsOf(consumer) }]),
-  ];
-}
-
-/** The ARNs of a consumer's rules. @param beside - an ARN of the same account and region */
-function ruleArns(mailroom: Directory['mailroom'], consumer: ConsumerEntry, beside: string): string[] {
-  const [arn, partition, , region, account] = beside.split(':');
-  return routesOf(mailroom, consumer).map(({ bus, rule }) => {
-    // The ARN of a rule on the default bus does not name the bus.
-    const name = bus === DEFAULT_BUS ? `rule/${rule}` : `rule/${bus}/${rule}`;
-    return [arn, partition, 'events', region, account, name].join(':');
-  });
-}
-
-/** A rule that delivers something other than its events. */
-function inputProblem(
-  consumer: ConsumerEntry,
-  { bus, rule, events }: RuleRoute,
-  { inputs, whole }: ChangingTargets,
-): FoundProblem {
-  const isExternal = events.some((event) => 'external' in event);
-  const text = `${consumer.name} cannot read its events: its rule ${rule} changes them (${inputs.join(', ')}), which Mailroom does not declare. Restore it${isExternal ? '' : ', then find the events that were missed (--since: from before the fault)'}. Until then, do not discard its unreadable messages: they are events`;
-  return {
-    problem: 'target-input',
-    resource: isExternal ? 'external' : undefined,
-    text,
-    fix: ruleFix('target-input', rule, bus, consumer, whole),
-    followUp: isExternal ? undefined : FIND_MISSED,
-  };
-}
-
-function routeProblem(
-  consumer: ConsumerEntry,
-  { bus, rule, events }: RuleRoute,
-  fault: Exclude<RuleFault, 'target-input'>,
-  queueArn = '',
-): FoundProblem {
-  const states: Readonly<Record<typeof fault, string>> = {
-    'no-rule': `does not exist on the bus ${bus}`,
-    'rule-disabled': 'is disabled',
-    pattern: 'matches other events than declared',
-    target: `does not deliver to its queue ${queueArn}`,
-  };
-  const effect = fault === 'pattern' ? 'does not receive every event' : 'receives no events';
-  const isExternal = events.some((event) => 'external' in event);
-  const advice = isExternal
-    ? 'Restore it. External events of that time are lost, because the audit does not cover them'
-    : 'Restore it, then find the events that were missed (--since: from before the fault)';
-  const text = `${consumer.name} ${effect}: its rule ${rule} ${states[fault]}. ${advice}`;
-  return {
-    problem: fault,
-    resource: isExternal ? 'external' : undefined,
-    text,
-    fix: ruleFix(fault, rule, bus, consumer),
-    followUp: isExternal ? undefined : FIND_MISSED,
-  };
-}
-
-/**
- * The words of the command that restores a consumer's rule or queue: the same in every command that reports it.
- *
- * @param targets - of `target-input`: the targets to put @default the deployment restores them
- */
-export function ruleFix(
-  fault: RuleFault | 'no-queue',
-  rule: string,
-  bus: string,
-  stack: EntryStack,
-  targets: readonly WholeTarget[] = [],
-): string[] {
-  if (fault === 'rule-disabled')
-    return ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
-  if (fault !== 'target-input' || targets.length === 0) return deployWords(stack);
-  const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
-  return [...put, '--targets', JSON.stringify(targets)];
 }

@@ -9,6 +9,7 @@ import { byCause } from '../../terminal/listing.ts';
 import { many } from '../../terminal/output.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
+import { changingRule } from '../checks/rule-checks.ts';
 import { orderReader } from '../order/order-of-aggregate.ts';
 import { deadLetterJson, deadLettersText, isGrouped } from './dead-letter-text.ts';
 import {
@@ -118,7 +119,8 @@ async function judgedIfGrouped(
   const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies);
   try {
     const now = clock.now();
-    const deps = { table, stored, check, now, orders: orderReader({ ...deployment, now }) };
+    const changing: JudgeDeps['changing'] = (consumer) => changingRule(deployment, consumer);
+    const deps = { table, stored, check, now, changing, orders: orderReader({ ...deployment, now }) };
     const judged = await judgeDeadLetters(deps, source, deadLetters);
     return { ...found, grouped: true, judged };
   } catch (error) {
@@ -131,7 +133,7 @@ async function judgedIfGrouped(
 
 /** The lists as text, each with the command that comes next. */
 export function listText(
-  deployment: Pick<Deployment, 'clock' | 'commandLine'>,
+  deployment: Pick<Deployment, 'clock' | 'commandLine' | 'awsLine'>,
   lists: readonly ShownList[],
   now: number,
 ): string {

@@ -14,6 +14,7 @@ import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
+import type { FoundProblem } from '../checks/check.ts';
 import type { OrderReader } from '../order/order-of-aggregate.ts';
 import type { DeadLetter, DeadLetterSource } from './dead-letters.ts';
 import { pastPlaces, placesIn, placesInOrder, type RedrivePlace } from './redrive-order.ts';
@@ -48,6 +49,8 @@ export interface JudgedDeadLetter extends DeadLetter {
   /** Why it would not run: an error code, e.g. `INVALID_PAYLOAD`, and its message. */
   readonly code?: string | undefined;
   readonly message?: string | undefined;
+  /** The rule of its consumer that changes events, which is why it cannot be read. */
+  readonly rule?: FoundProblem | undefined;
   /** Its place among the events of its aggregate, if its consumer has a strict order and it would run, or is out of order. */
   readonly place?: RedrivePlace | undefined;
 }
@@ -60,6 +63,8 @@ export interface JudgeDeps {
   readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** Finds a rule of the consumer that changes its events. @default the rules are not looked at */
+  readonly changing?: ((consumer: ConsumerEntry) => Promise<FoundProblem | undefined>) | undefined;
   /** Reads the orders of strict consumers. @default their orders are not judged */
   readonly orders?: OrderReader | undefined;
 }
@@ -81,6 +86,9 @@ export async function judgeDeadLetters(
   const { table, orders } = deps;
   const places = placesIn(consumer, open, (index) => checks[index]);
   const past = await pastPlaces(table, places);
+  const isUnread = (deadLetter: DeadLetter) =>
+    deadLetter.eventId === undefined && checks[open.indexOf(deadLetter)]?.ok === false;
+  const rule = open.some(isUnread) ? await deps.changing?.(consumer) : undefined;
   const isOrdered = (deadLetter: DeadLetter) => places.has(deadLetter) && { isOrdered: true };
   const judged = deadLetters.map((deadLetter): JudgedDeadLetter => {
     const verdict = settled(deadLetter, deps.now);
@@ -90,7 +98,13 @@ export async function judgeDeadLetters(
     if (over !== undefined) return { ...deadLetter, ...over };
     const check = checks[open.indexOf(deadLetter)];
     if (check?.ok === false)
-      return { ...deadLetter, verdict: 'fails', code: check.code, message: check.message };
+      return {
+        ...deadLetter,
+        verdict: 'fails',
+        code: check.code,
+        message: check.message,
+        ...(isUnread(deadLetter) && { rule }),
+      };
     const tooOld = isTooOld(deadLetter, consumer, history, deps.now);
     if (tooOld) return { ...deadLetter, verdict: 'too-old', code: TOO_OLD };
     return { ...deadLetter, ...isOrdered(deadLetter), verdict: 'runs' };

@@ -2,6 +2,7 @@ import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { prose } from '../../terminal/prose.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { fixLine } from '../findings/findings.ts';
 import { hasCause } from './choice.ts';
 import { groupsOf } from './dead-letter-text.ts';
 import { type DeadLetter, type DeadLetterSource, rejectionCode } from './dead-letters.ts';
@@ -10,7 +11,7 @@ import { inboxId } from './standing.ts';
 import { verdictWords } from './verdict-words.ts';
 
 /** Dependencies of {@link remediesText}. */
-export type RemedyDeps = Pick<Deployment, 'clock' | 'commandLine'>;
+export type RemedyDeps = Pick<Deployment, 'clock' | 'commandLine' | 'awsLine'>;
 
 /** The most commands of one remedy. */
 const COMMANDS_MAX = 5;
@@ -25,11 +26,13 @@ const IDS_MAX = 20;
  * @param all - all dead letters that were received: a command for some of them must not select others
  */
 export function remediesText(
-  { clock, commandLine }: RemedyDeps,
+  deps: RemedyDeps,
   source: DeadLetterSource,
   judged: readonly JudgedDeadLetter[],
   all: readonly DeadLetter[],
 ): string[] {
+  const { clock, commandLine } = deps;
+  const unread = judged.filter((letter) => isUnread(source, letter));
   const commandsOf: Remedies = {
     fails: (fails) => failing(source, fails, all, clock.now()),
     superseded: (letters) => letters.map(({ id }) => shell`dlq discard ${source.name} ${id}`),
@@ -42,9 +45,11 @@ export function remediesText(
     'row-deleted': (letters) =>
       letters.map((letter) => shell`messages resolve ${[consumerOf(source), inboxId(letter)]}`),
   };
-  return Object.entries(commandsOf).flatMap(([name, commandsFor]) => {
+  const others = Object.entries(commandsOf).flatMap(([name, commandsFor]) => {
     const verdict = name as keyof Remedies;
-    const letters = judged.filter((deadLetter) => deadLetter.verdict === verdict);
+    const letters = judged.filter(
+      (deadLetter) => deadLetter.verdict === verdict && !unread.includes(deadLetter),
+    );
     if (letters.length === 0) return [];
     const { label, todo } = verdictWords(verdict, source.name, letters.length);
     const commands = [...new Set(commandsFor(letters))];
@@ -52,6 +57,42 @@ export function remediesText(
     const shown = commands.slice(0, COMMANDS_MAX).map((command) => `  ${commandLine(command)}`);
     return [prose(`${letters.length} ${label}. ${todo}${shown.length > 0 ? ':' : '.'}`), ...shown, ...more];
   });
+  return [...unreadText(deps, source, unread, all), ...others];
+}
+
+/** True for a message that its consumer cannot read. */
+function isUnread(source: DeadLetterSource, { verdict, eventId }: JudgedDeadLetter): boolean {
+  return 'consumer' in source && verdict === 'fails' && eventId === undefined;
+}
+
+/** The remedies for unreadable messages: a rule that changes events comes first, because each of these messages is an event. */
+function unreadText(
+  deps: RemedyDeps,
+  source: DeadLetterSource,
+  unread: readonly JudgedDeadLetter[],
+  all: readonly DeadLetter[],
+): string[] {
+  const [first] = unread;
+  if (first === undefined) return [];
+  const { rule } = first;
+  const [letters, them] = unread.length === 1 ? ['dead letter', 'it'] : ['dead letters', 'them'];
+  const count = `${unread.length} unreadable ${letters}`;
+  const discards = failing(source, unread, all, deps.clock.now());
+  const plans = discards.slice(0, COMMANDS_MAX).map((command) => `  ${deps.commandLine(command)}`);
+  const sends = `The plan of a discard looks for the events of ${them} in the outbox, and sends those that were not received before it discards ${them}`;
+  if (rule === undefined)
+    return [
+      prose(`${count}. If they should be readable, deploy code that reads ${them}, and redrive. ${sends}:`),
+      ...plans,
+    ];
+  return [
+    prose(`${count}: ${rule.text}:`),
+    ...[rule.fix, rule.followUp].flatMap((words) =>
+      words === undefined ? [] : [`  ${fixLine(words, deps)}`],
+    ),
+    prose(`${sends}:`),
+    ...plans,
+  ];
 }
 
 /** The commands for the dead letters of each verdict that a redrive does not send. */

@@ -95,6 +95,10 @@ function discardedText(source: string): string {
 /** The outcomes of changes in words. An outcome that is also a verdict has the verdict's label. */
 const OUTCOMES: Readonly<Record<string, VerdictWords>> = {
   processed: { label: 'processed', todo: 'Done' },
+  repaired: {
+    label: 'event sent',
+    todo: 'Its event was sent to its consumer from the outbox, then the unreadable message was discarded',
+  },
   deleted: { label: 'deleted', todo: 'Its message was already handled' },
   rejected: {
     label: 'rejected',
@@ -171,6 +175,10 @@ const PLANNED: Readonly<Record<string, VerdictWords>> = {
   'discard-replacement': {
     label: 'replacement discarded',
     todo: 'Its consumer has not received the event that replaces it. That event is discarded, and never runs',
+  },
+  repair: {
+    label: 'event sent',
+    todo: 'Its consumer has not received the event of this unreadable message. The outbox has it: it is sent first, then the message is discarded',
   },
   reject: {
     label: 'rejected',

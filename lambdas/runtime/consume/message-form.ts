@@ -47,7 +47,8 @@ const FORMS: readonly Form[] = [
   {
     is: (body) => isEventId(body.eventId) && 'data' in body,
     name: 'the envelope of a Mailroom event without the EventBridge event around it',
-    remedy: 'Consume it with createInboxProcessor (docs/sources.md).',
+    remedy:
+      'If a rule of Mailroom sent it, that rule changes events, and `npx cdk-mailroom status` names it. Otherwise, consume it with createInboxProcessor (docs/sources.md).',
   },
 ];
 

@@ -111,8 +111,9 @@ function envelopeProblem(detail: unknown): string | undefined {
   return 'data' in detail ? undefined : 'data is missing';
 }
 
-/** The remedy for a message that no Mailroom wrote. */
-const SENDER = 'Find its sender, and discard the message.';
+/** The remedy for a message that is not an event. A rule that changes events makes each of them one. */
+const SENDER =
+  'If a rule of Mailroom sent it, that rule changes events, and `npx cdk-mailroom status` names it. Otherwise, find its sender, and discard the message.';
 
 /** The handlers of a consumer, keyed by the {@link refText} of their events. */
 export type Handlers = ReadonlyMap<string, Handler>;

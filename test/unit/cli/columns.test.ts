@@ -214,7 +214,7 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
   const clock = { now: () => 5_700_000, sleep: async () => {} };
   const [first] = judged;
   const back = first === undefined ? [] : [{ deadLetter: first, fingerprint: long, sameCause: true }];
-  const stopped = redrivenText({ clock, commandLine }, plan, {
+  const stopped = redrivenText({ clock, ...lines }, plan, {
     done: [],
     handled: [],
     superseded: [],
@@ -222,7 +222,7 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
     waiting: [],
     untried: judged.map((deadLetter) => ({ deadLetter, why: 'failed-again' as const })),
   });
-  const late = redrivenText({ clock, commandLine }, plan, {
+  const late = redrivenText({ clock, ...lines }, plan, {
     done: [],
     handled: [],
     superseded: [],
@@ -230,8 +230,7 @@ test('a plan with every verdict, and a redrive that stopped, fit 80 columns', ()
     waiting: judged,
     untried: [],
   });
-  for (const text of [planText({ clock, commandLine }, plan), stopped, late])
-    expect(tooWide(text)).toEqual([]);
+  for (const text of [planText({ clock, ...lines }, plan), stopped, late]) expect(tooWide(text)).toEqual([]);
   const causes = byCause(judged.map(({ eventId }) => ({ fingerprint: long, eventId, at: 0 })));
   expect(tooWide(causesText(causes, 5_700_000))).toEqual([]);
 });

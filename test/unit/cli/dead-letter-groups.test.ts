@@ -25,6 +25,7 @@ const source: DeadLetterSource = {
 const deployment = {
   clock: { now: () => NOW, sleep: async () => {} },
   commandLine: (command: ShellText) => `npx cdk-mailroom ${command} --stage dev`,
+  awsLine: (command: ShellText) => `aws ${command} --region eu-west-1`,
 };
 
 const NONE = { done: [], handled: [], superseded: [], back: [], waiting: [], untried: [] };

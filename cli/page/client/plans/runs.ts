@@ -8,6 +8,7 @@ const SIGNS: Readonly<Record<string, StateName>> = {
   processed: 'ok',
   deleted: 'ok',
   discarded: 'ok',
+  repaired: 'ok',
   rejected: 'ok',
   handled: 'ok',
   sent: 'ok',

@@ -60,7 +60,13 @@ export interface PlanGroup extends ShownVerdict {
 }
 
 /** The verdicts in the order in which a plan shows them; other outcomes of a discard come last. */
-const ORDER: readonly string[] = [...Object.keys(VERDICT_LABELS), 'discard', 'discard-replacement', 'reject'];
+const ORDER: readonly string[] = [
+  ...Object.keys(VERDICT_LABELS),
+  'repair',
+  'discard',
+  'discard-replacement',
+  'reject',
+];
 
 /**
  * The groups of a plan, in the order in which its command lists verdicts.

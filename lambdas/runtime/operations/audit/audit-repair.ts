@@ -63,6 +63,7 @@ export async function planRepair(
  * delivered it. The repair is recorded first. Sending an event twice is harmless: the consumer's inbox absorbs the duplicate.
  *
  * @param missing - the findings of an audit: `report.missing`
+ * @param command - of the record
  * @throws the first error, if none was sent
  *
  * @example
@@ -74,6 +75,7 @@ export async function repairMissing(
   deps: RepairDeps,
   missing: readonly MissingEvent[],
   note: Note,
+  command = 'audit --repair',
 ): Promise<Repair> {
   const sent: MissingEvent[] = [];
   const unsent: UnsentEvent[] = [];
@@ -92,7 +94,7 @@ export async function repairMissing(
     const events =
       number === 1 ? `event, ${first.eventId}` : `events, ${first.eventId} to ${plan.toSend.at(-1)?.eventId}`;
     const subject = `${consumer.name}: ${number} missing ${events}`;
-    await recordOperation(deps, { ...note, command: 'audit --repair', subject });
+    await recordOperation(deps, { ...note, command, subject });
     const [, , , region = '', account = ''] = plan.queueArn.split(':');
     await pMap(
       plan.toSend,
