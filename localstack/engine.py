@@ -42,7 +42,7 @@ from hypercorn.app_wrappers import ASGIWrapper  # noqa: E402
 from hypercorn.asyncio.tcp_server import TCPServer  # noqa: E402
 from hypercorn.asyncio.worker_context import WorkerContext  # noqa: E402
 from ministack.services import dynamodb, eventbridge  # noqa: E402
-from ministack.services.cloudformation import provisioners  # noqa: E402
+from ministack.services.cloudformation import drift, provisioners  # noqa: E402
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: E402
 
 # Hosts that are served without further proof: no page and no DNS server can point them elsewhere. By the name of a function URL or
@@ -187,6 +187,21 @@ def with_bus_policy(provision, properties_at: int):
     return provision_bus
 
 
+def with_bus_in_id(provision, properties_at: int):
+    """CloudFormation's id of a rule on a custom bus is `bus|rule`. MiniStack's is the name of the rule."""
+
+    def provision_rule(physical_id, *args, **named):
+        result = provision(rule_name(physical_id), *args, **named)
+        bus = args[properties_at - 1].get("EventBusName", "default").rsplit("/", 1)[-1]
+        return (result[0] if bus == "default" else f"{bus}|{result[0]}", *result[1:])
+
+    return provision_rule
+
+
+def rule_name(physical_id: str) -> str:
+    return physical_id.rsplit("|", 1)[-1]
+
+
 def create_bus_policy(_logical_id: str, properties: dict, _stack: str):
     """MiniStack's CloudFormation has no event bus policies. The engine stores their statements and, like every policy, does not enforce them."""
     bus, statement_id = properties["EventBusName"], properties["StatementId"]
@@ -220,6 +235,14 @@ for kind in ("AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"):
 handlers = provisioners._RESOURCE_HANDLERS["AWS::Events::EventBus"]
 handlers["create"] = with_bus_policy(handlers["create"], 1)
 handlers["update"] = with_bus_policy(handlers["update"], 2)
+
+handlers = provisioners._RESOURCE_HANDLERS["AWS::Events::Rule"]
+delete_rule = handlers["delete"]
+handlers["create"] = with_bus_in_id(handlers["create"], 1)
+handlers["update"] = with_bus_in_id(handlers["update"], 2)
+handlers["delete"] = lambda physical_id, properties: delete_rule(rule_name(physical_id), properties)
+read_rule, rule_members = drift._DRIFT_READERS["AWS::Events::Rule"]
+drift._DRIFT_READERS["AWS::Events::Rule"] = (lambda physical_id, properties: read_rule(rule_name(physical_id), properties), rule_members)
 
 provisioners._RESOURCE_HANDLERS["AWS::Events::EventBusPolicy"] = {
     "create": create_bus_policy,
