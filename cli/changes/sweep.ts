@@ -1,11 +1,18 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { SweepRange, SweepRangeReport } from '../../lambdas/runtime/relay/sweep-range.ts';
+import { eventIdTime, isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { invoke } from '../deployment/invoke.ts';
 import { placeOf, placeText } from '../deployment/place.ts';
+import { readUnpublished, readWaits } from '../reports/events/list-events.ts';
+import { groupText, type WaitGroup, waitCommand, waitGroups } from '../reports/events/waits.ts';
 import { EXIT } from '../terminal/io.ts';
+import { clipped, many } from '../terminal/output.ts';
+import { paint } from '../terminal/paint.ts';
 import { prose } from '../terminal/prose.ts';
+import { hours, type ShellText, shell } from '../terminal/shell.ts';
 import { reportOf } from '../terminal/terminal.ts';
 import { duration, time } from '../terminal/times.ts';
 
@@ -31,10 +38,16 @@ export async function sweepNow(deployment: Deployment, { since, until = 0, shard
   await recordOperation(deployment, { by, reason, command: 'sweep', subject });
   const report = await sweep(deployment, range);
   const isStopped = deployment.terminal.signal.aborted;
+  const left = isStopped ? [] : await readLeft(deployment, range);
   return reportOf(
-    { ...place, ...range, ...report },
-    { place, report },
-    (seen) => [prose(placeText(seen.place)), text(range, seen.report)].join('\n'),
+    { ...place, ...range, ...report, left },
+    { place, report, left },
+    (seen) =>
+      [
+        prose(placeText(seen.place)),
+        ...sweptText(range, seen.report),
+        ...leftText(deployment, seen, since),
+      ].join('\n'),
     isStopped ? EXIT.stopped : report.complete ? EXIT.ok : EXIT.attention,
   );
 }
@@ -50,23 +63,73 @@ export function sweep(deployment: Deployment, range: SweepRange): Promise<SweepR
   );
 }
 
-function text({ since, until }: SweepRange, report: SweepRangeReport): string {
-  const { published, pending, sweptTo, complete } = report;
+/** The events of a sweep's range that are not published after it, by reason. `dead`: they are not retried. */
+interface LeftGroup extends Omit<WaitGroup, 'because'> {
+  readonly because: WaitGroup['because'] | 'dead';
+  /** The words of the command that helps; never those of the sweep that was made. `null`: none is needed. */
+  readonly next: ShellText | null;
+}
+
+/** Reads what a sweep has left, as `status`, `why` and `events list` judge it. */
+async function readLeft(deployment: Deployment, { since, until }: SweepRange): Promise<LeftGroup[]> {
+  const now = deployment.clock.now();
+  const [{ waits }, { items }] = await Promise.all([
+    readWaits(deployment),
+    readUnpublished(deployment, { pending: false, dead: true }),
+  ]);
+  const dead = items.flatMap(({ eventId, at, lastError }) =>
+    isEventId(eventId) ? [{ eventId, lastError, committedAt: eventIdTime(eventId), deadAt: at ?? now }] : [],
+  );
+  const inRange = ({ committedAt }: { readonly committedAt: number }) =>
+    committedAt >= since - MINUTE_MS && committedAt < until;
+  const groups = waitGroups(waits.filter(inRange)).map(
+    (group): LeftGroup => ({
+      ...group,
+      next: waitCommand(group, now, true) ?? null,
+    }),
+  );
+  const [first] = dead.filter(inRange);
+  if (first === undefined) return groups;
+  const gone: LeftGroup = {
+    ...{ because: 'dead', store: null, events: dead.filter(inRange).length, example: first.eventId },
+    ...{ since: first.deadAt, committedAt: first.committedAt, until: null, lastError: first.lastError },
+    next: shell`dlq list dead --by cause`,
+  };
+  return [...groups, gone];
+}
+
+function sweptText(
+  { since, until }: SweepRange,
+  { published, pending, sweptTo, complete }: SweepRangeReport,
+): string[] {
   return [
     `Swept ${time(since)} to ${time(complete ? until : sweptTo)}: ${published} published, ${pending} still pending.`,
-    ...(pending > 0
-      ? [
-          'Those still pending are leased by a relay, wait for their next attempt, or are not due: mailroom events list shows them.',
-        ]
-      : []),
-    ...(complete
-      ? []
-      : [
-          'The sweep stopped here: the bus accepts nothing, or the table does not respond. mailroom status shows what waits.',
-        ]),
-  ]
-    .map((line) => prose(line))
-    .join('\n');
+    ...(complete ? [] : ['The sweep stopped here: the bus accepts nothing, or the table does not respond.']),
+  ].map((line) => prose(line));
+}
+
+/** Why each event of the range is not published, and the command that helps; if nothing was there, the command that looks elsewhere. */
+function leftText(
+  { commandLine, clock }: Deployment,
+  { report, left }: { readonly report: SweepRangeReport; readonly left: readonly LeftGroup[] },
+  sinceMs: number,
+): string[] {
+  const command = (words: ShellText) => `    ${paint.dim(commandLine(words))}`;
+  if (left.length > 0) {
+    const now = clock.now();
+    return left.flatMap((group) => {
+      const text =
+        group.because === 'dead'
+          ? `${many(group.events, 'event')} DEAD, which no sweep retries: ${clipped(group.lastError ?? 'unknown cause')}; e.g. ${clipped(group.example)}`
+          : groupText({ ...group, because: group.because }, now);
+      return [prose(`  • ${text}`, 4), ...(group.next === null ? [] : [command(group.next)])];
+    });
+  }
+  if (!report.complete) return [command(shell`doctor`)];
+  if (report.published > 0) return [];
+  const none =
+    'No event of this range waits in the shards that the sweep reads. To find events in other shards, and published ones that a consumer missed:';
+  return [prose(`  ${none}`, 2), command(shell`audit --since ${hours(sinceMs)}`)];
 }
 
 /** After this many calls in a row without progress, the sweep is stuck. */

@@ -79,6 +79,8 @@ const COLUMNS: Readonly<Record<keyof UnpublishedEvent, true>> = {
   type: true,
   source: true,
   at: true,
+  because: true,
+  stuck: true,
   nextAt: true,
   attempts: true,
   fingerprint: true,
@@ -190,7 +192,7 @@ function eventsReport(
   const now = clock.now();
   const listed = items.slice(0, limit);
   const cut = more || listed.length < items.length;
-  const head = { counts: countsText(items, more), next: nextCommand(items, now) };
+  const head = { counts: countsText(items, more), next: nextCommand(items) };
   return reportOf({ events: listed, more: cut }, { listed, head }, (seen) => {
     if (format !== undefined) return exported(listed, format, COLUMNS);
     const next = seen.head.next && commandLine(seen.head.next);
@@ -213,14 +215,11 @@ function sourceGroup({ fingerprint: source, ...group }: Cause) {
   return { source, ...group };
 }
 
-/** An event that is PENDING for longer than this has missed two sweeps. */
-const MISSED_MS = 150_000;
-
 /** The command to run first. */
-function nextCommand(events: readonly UnpublishedEvent[], now: number): ShellText | undefined {
-  const isLate = ({ status, at }: UnpublishedEvent) =>
-    status !== 'DEAD' && at !== null && now - at > MISSED_MS;
-  if (events.some(isLate)) return shell`status`;
+function nextCommand(events: readonly UnpublishedEvent[]): ShellText | undefined {
+  const isInStatus = ({ because, stuck }: UnpublishedEvent) =>
+    stuck || because === 'undeclared' || because === 'unreadable';
+  if (events.some(isInStatus)) return shell`status`;
   return events.some(({ status }) => status === 'DEAD') ? shell`dlq list dead --by cause` : undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
+import type { WaitReason } from '../../../lambdas/runtime/operations/publish-wait.ts';
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
@@ -16,6 +17,7 @@ import { many } from '../../terminal/output.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
 import { waitingSince } from '../status/pending-events.ts';
 import { containingId, envelopeOf, storedEventId } from './stored-envelope.ts';
+import { judged, type WaitingEvent } from './waits.ts';
 
 /** An event that is not published, as in the JSON document of docs/cli-json.md. Times are epoch milliseconds. */
 export interface UnpublishedEvent {
@@ -25,6 +27,10 @@ export interface UnpublishedEvent {
   readonly source: string | null;
   /** When it was committed, or last requeued; for a DEAD event, when it became DEAD. */
   readonly at: number | null;
+  /** Why it waits: see docs/cli-json.md. `null` for DEAD events. */
+  readonly because: WaitReason | null;
+  /** It is PENDING, and should be published by now. */
+  readonly stuck: boolean;
   /** From when on the sweep may publish it. `null` for DEAD events. */
   readonly nextAt: number | null;
   readonly attempts: number | null;
@@ -35,13 +41,24 @@ export interface UnpublishedEvent {
 /** The most DEAD events of a shard that are read. */
 const DEAD_MAX = 1_000;
 
+type UnpublishedDeps = Pick<Deployment, 'directory' | 'table' | 'stored' | 'clock'>;
+
+/** Reads the PENDING events that are due, as `status` does, and judges each. */
+export async function readWaits({ directory, table, stored, clock }: UnpublishedDeps) {
+  const now = clock.now();
+  const sweep = await readSweepState(directory, table);
+  const sweptAt = sweep.sweptTo ?? (await stored.createdAt());
+  const { items: rows, more } = await stored.outbox.pending({ ...sweep, sweptAt }, now);
+  const { sources } = directory.mailroom;
+  return { rows, more, waits: judged(rows, { now, sources, sweptShards: sweep.shards.length }) };
+}
+
 /** Reads the events that are not published: PENDING, DEAD, or both. The longest waiting first. */
 export async function readUnpublished(
-  { directory, table, stored, clock }: Pick<Deployment, 'directory' | 'table' | 'stored' | 'clock'>,
+  deps: UnpublishedDeps,
   wanted: { readonly pending: boolean; readonly dead: boolean },
 ): Promise<PartialList<UnpublishedEvent>> {
-  const sweep = await readSweepState(directory, table);
-  const now = clock.now();
+  const { directory, table, stored } = deps;
   const none: PartialList<UnpublishedEvent> = { items: [], more: false };
   const [pending, dead] = await Promise.all([
     wanted.pending ? pendingEvents() : none,
@@ -51,13 +68,13 @@ export async function readUnpublished(
   return { items, more: pending.more || dead.more };
 
   async function pendingEvents(): Promise<PartialList<UnpublishedEvent>> {
-    const sweptAt = sweep.sweptTo ?? (await stored.createdAt());
-    const found = await stored.outbox.pending({ ...sweep, sweptAt }, now);
-    return { items: found.items.map(pendingEvent), more: found.more };
+    const { rows, more, waits } = await readWaits(deps);
+    return { items: rows.map((row, index) => pendingEvent(row, waits[index])), more };
   }
 
   async function deadEvents(): Promise<PartialList<UnpublishedEvent>> {
-    const found = await stored.deadLetters.dead(sweep.shards, DEAD_MAX);
+    const { shards } = await readSweepState(directory, table);
+    const found = await stored.deadLetters.dead(shards, DEAD_MAX);
     const ids = found.items.flatMap(({ SK }) => (isEventId(SK) ? [SK] : []));
     const rows = new Map(
       await stored.outbox.byIds(ids, (id, row) => {
@@ -77,6 +94,8 @@ export async function readUnpublished(
 }
 
 const NOTHING = {
+  because: null,
+  stuck: false,
   type: null,
   source: null,
   at: null,
@@ -89,12 +108,14 @@ const NOTHING = {
 /** The cause of an event that waits for its first attempt. */
 const UNTRIED = 'not tried yet';
 
-function pendingEvent(row: StoredEventRow): UnpublishedEvent {
+function pendingEvent(row: StoredEventRow, wait: WaitingEvent | undefined): UnpublishedEvent {
   const { PK, SK } = row;
+  const { because = null, isStuck: stuck = false } = wait ?? {};
   const eventId = SK.slice('EVENT#'.length);
   if (isUnreadable(row)) {
     const lastError = unreadableText(row.unreadable);
-    return { ...NOTHING, eventId, status: 'UNREADABLE', at: pendingSince({ PK, SK }) ?? null, lastError };
+    const at = pendingSince({ PK, SK }) ?? null;
+    return { ...NOTHING, eventId, status: 'UNREADABLE', because, stuck, at, lastError };
   }
   const { type, source, attempts, leaseUntil, fingerprint = UNTRIED, lastError = null } = row;
   const at = waitingSince(row) ?? null;
@@ -104,6 +125,8 @@ function pendingEvent(row: StoredEventRow): UnpublishedEvent {
     type,
     source,
     at,
+    because,
+    stuck,
     nextAt: leaseUntil,
     attempts,
     fingerprint,

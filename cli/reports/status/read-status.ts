@@ -12,6 +12,7 @@ import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { eachOf, readSweepState, type SweepReading } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { CheckDeps, Checked } from '../checks/check.ts';
+import { judged, waitGroups } from '../events/waits.ts';
 import type { CommandLines } from '../findings/findings.ts';
 import { createWarnings, type WarningDeps } from './consumer-warnings.ts';
 import { readHeartbeatStatus } from './heartbeat-status.ts';
@@ -140,7 +141,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
 
 function outboxStatus(
   { directory, now }: StatusDeps,
-  { sweptTo }: SweepReading,
+  { sweptTo, shards }: SweepReading,
   sweptAt: number,
   pending: readonly StoredEventRow[],
   dead: number,
@@ -151,6 +152,7 @@ function outboxStatus(
     source !== undefined && sources?.includes(source) === false;
   const undeclared = pending.filter(isUndeclared);
   const declared = pending.filter((item) => !isUndeclared(item));
+  const waits = judged(pending, { now, sources, sweptShards: shards.length });
   const unreadable = pending.flatMap((row) => (isUnreadable(row) ? [row.SK] : []));
   const inDatabase = declared.filter(({ store }) => store === 'postgres');
   const swept = declared.filter(({ store }) => store === undefined);
@@ -168,6 +170,7 @@ function outboxStatus(
     unreadable: new Set([...unreadable, ...recent.unreadable]).size,
     undeclared: undeclared.length,
     firstUndeclared: undeclared.flatMap((item) => eventIdOf(item) ?? [])[0] ?? null,
+    stuck: waitGroups(waits.filter(({ isStuck }) => isStuck)),
     sweptAgoMs: sweptTo === undefined ? null : Math.max(0, now - sweptTo),
     unsweptMs: Math.max(0, now - sweptAt),
   };

@@ -1,9 +1,9 @@
-import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { PartProblem } from '../checks/check.ts';
+import { waitCommand, waitText } from '../events/waits.ts';
 import { ackOf } from '../findings/acknowledgements.ts';
 import { isOpen } from '../findings/finding-counts.ts';
 import {
@@ -27,9 +27,9 @@ import type { StatusFacts, StatusReport } from './status-report.ts';
  */
 export function statusFindings(report: StatusFacts, lines: CommandLines): readonly Finding[] {
   const { wiring, looks, heartbeat, outbox, at } = report;
-  // Events that wait show it, too, and since when.
+  // Events that are due show it, too, and since when.
   const isShown = ({ problem }: PartProblem) =>
-    problem === 'sweep-silent' && outbox.oldestPendingMs > STUCK_MS;
+    problem === 'sweep-silent' && outbox.stuck.some(({ because }) => because === 'due');
   const problems = wiring.problems.filter((problem) => !isShown(problem));
   const as = (state: Finding['state'], facts: Iterable<Fact>): Finding[] =>
     [...facts].map(({ commands, ...fact }) => ({
@@ -76,7 +76,7 @@ function identified(findings: readonly Finding[]): Finding[] {
 }
 
 /** A fact, and the commands to run, in order. */
-interface Fact extends Pick<Finding, 'code' | 'part' | 'count' | 'what'> {
+interface Fact extends Pick<Finding, 'code' | 'part' | 'resource' | 'count' | 'what'> {
   readonly commands: readonly ShellText[];
 }
 
@@ -118,26 +118,26 @@ const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
   }),
 };
 
-function* outboxFacts({ outbox, wiring }: StatusFacts): Generator<Fact> {
+function* outboxFacts({ outbox, wiring, at }: StatusFacts): Generator<Fact> {
   const of = (code: string, count: number) => ({ code, part: 'outbox', count });
-  const { inDatabase } = outbox;
   // The check of the database explains them.
   const isExplained = wiring.problems.some(({ part, level }) => part === 'database' && level === 'flow');
-  if (inDatabase.oldestPendingMs > STUCK_MS && !isExplained) {
-    const what = `${many(inDatabase.pending, 'event')} pending in PostgreSQL, the oldest for ${duration(inDatabase.oldestPendingMs)}`;
-    const commands = inDatabase.oldest === null ? [] : [shell`why ${inDatabase.oldest}`];
-    yield { code: 'events-pending', part: 'database', count: inDatabase.pending, what, commands };
-  }
-  if (outbox.oldestPendingMs > STUCK_MS) {
+  for (const group of outbox.stuck) {
+    const { because, events, since, store } = group;
+    if (isExplained && store === 'postgres' && because === 'due') continue;
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     const { overdue } = outbox.scheduled;
     const scheduled = overdue === 0 ? '' : `, ${overdue} of them scheduled and overdue`;
-    const count = outbox.pending - inDatabase.pending;
-    const what = `${many(count, 'event')} pending, the oldest for ${duration(outbox.oldestPendingMs)}${scheduled}; last sweep: ${swept}`;
+    const pending = `${many(events, 'event')} pending, the oldest for ${duration(at - since)}`;
     yield {
-      ...of('events-pending', count),
-      what,
-      commands: [shell`sweep --since ${hours(outbox.oldestCommittedMs)}`],
+      ...{ code: 'events-pending', part: store === null ? 'outbox' : 'database', count: events },
+      // One reason has one remedy, and is acknowledged by itself.
+      resource: because,
+      what:
+        because === 'due' && store === null
+          ? `${pending}${scheduled}; last sweep: ${swept}`
+          : `${pending}: ${waitText(group, at)}`,
+      commands: [waitCommand(group, at) ?? shell`events list`],
     };
   }
   if (outbox.undeclared > 0) {

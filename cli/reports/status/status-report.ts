@@ -1,4 +1,5 @@
 import type { Checked } from '../checks/check.ts';
+import type { WaitGroup } from '../events/waits.ts';
 import type { Warning } from './consumer-warnings.ts';
 import type { HeartbeatStatus } from './heartbeat-status.ts';
 import type { ScheduledStatus } from './scheduled-events.ts';
@@ -47,6 +48,8 @@ export interface StatusFacts {
     readonly sweptAgoMs: number | null;
     /** The same; before the first pass, milliseconds since the table was created. */
     readonly unsweptMs: number;
+    /** The events that should be published by now, by the reason for which they wait. Those of `unreadable` and `undeclared` are not among them. */
+    readonly stuck: readonly WaitGroup[];
     readonly scheduled: ScheduledStatus;
   };
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;

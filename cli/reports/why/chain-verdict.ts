@@ -1,16 +1,14 @@
-import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
-import { eventIdShard, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
-import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { effectText, openEffects } from '../../deployment/effects.ts';
 import { clipped, many } from '../../terminal/output.ts';
-import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
+import { judged, waitCommand, waitGroups, waitText } from '../events/waits.ts';
 import { fixLine } from '../findings/findings.ts';
 import { isInDatabase, queuedVerdict, unqueuedVerdict } from './database-verdict.ts';
 import {
@@ -122,51 +120,53 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
 }
 
 /** The verdict on an event that is not published yet. */
-function pendingText(event: TracedEvent, row: StoredEventRow & OutboxRow, context: WhyContext): StateText {
+function pendingText(
+  event: TracedEvent,
+  row: StoredEventRow & OutboxRow,
+  context: WhyContext,
+): StateText | undefined {
   const { now, commandLine } = context;
-  const { eventId } = event;
   const name = nameOf(event);
   const error = row.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
-  const source = clipped(row.source);
-  if (context.sources !== undefined && !context.sources.includes(row.source)) {
+  const [wait] = judged([row], context);
+  if (wait === undefined) return undefined;
+  const { because, isStuck, since } = wait;
+  if (because === 'undeclared') {
     const text =
-      `${name} waits: no producer of this Mailroom declares its source "${source}", so the relay does not publish it. ` +
-      `Declared sources: ${context.sources.map(clipped).join(', ')}. If the event is genuine, declare the source and deploy: the sweep ` +
+      `${name} waits: no producer of this Mailroom declares its source "${clipped(row.source)}", so the relay does not publish it. ` +
+      `Declared sources: ${(context.sources ?? []).map(clipped).join(', ')}. If the event is genuine, declare the source and deploy: the sweep ` +
       'then publishes it. If not, it was forged: see docs/operating.md#events-with-an-undeclared-source.';
     return { state: 'undeclared', text, next: null };
   }
-  const scheduled = scheduledVerdict(name, row, now);
-  if (scheduled !== undefined) return scheduled;
-  const age = now - Math.max(bornAt(event), row.requeuedAt ?? 0);
-  if (isInDatabase(row)) return queuedVerdict(name, { eventId, ageMs: age }, row, context);
+  if (because === 'scheduled') return scheduledVerdict(name, row, now);
+  if (isInDatabase(row)) return queuedVerdict(name, wait, row, context);
   const begin = row.requeuedAt !== undefined ? 'requeued' : row.dueAt !== undefined ? 'due' : 'committed';
+  const age = now - since;
   // Until its stream lease ends, as its own row has it, the sweep leaves the event alone; after a failure, only the sweep retries it.
-  const isNew = row.lastError === undefined && begin === 'committed' && now <= row.leaseUntil;
-  const stopped = publishStopped(
-    context,
-    isNew
-      ? ['table', 'stream relay']
-      : row.lastError === undefined && begin === 'committed'
-        ? undefined
-        : ['sweep'],
-  );
+  const isNew = because === 'new';
+  const isByHand = because === 'held' || because === 'too-late' || because === 'ahead';
+  const isFirstTry = row.lastError === undefined && begin === 'committed';
+  const stopped = isByHand
+    ? undefined
+    : publishStopped(context, isNew ? ['table', 'stream relay'] : isFirstTry ? undefined : ['sweep']);
   if (stopped !== undefined) {
     const text = `${name} is not published yet, ${duration(age)} after ${SINCE[begin]}${error}. ${stopped.text}`;
     return { state: 'stuck', text, next: stopped.next };
   }
-  const unswept = isNew
-    ? undefined
-    : unsweptVerdict(event, `${name} has not been published for ${duration(age)}${error}.`, context);
-  if (unswept !== undefined) return unswept;
-  const again = `It is retried ${inTime(row.leaseUntil, now)}`;
-  if (age > STUCK_MS) {
-    const failing = row.lastError === undefined ? '' : ` Its last attempt failed${error}. ${again}.`;
+  if (isStuck) {
+    // As `status` reports it, with the same remedy.
+    const [group] = waitGroups([wait]);
+    const command = group && waitCommand(group, now);
     const waits =
-      begin === 'due'
+      begin === 'due' && because === 'due'
         ? `is overdue: it was due ${duration(age)} ago (${time(bornAt(event))}) and is not published.`
-        : `has been waiting to be published for ${duration(age)}.`;
-    const text = `${name} ${waits}${failing || ' The sweep should have published it by now.'}`;
-    return { state: 'stuck', text, next: commandLine(shell`sweep --since ${hours(now - bornAt(event))}`) };
+        : `is not published, and is ${group === undefined ? '' : waitText(group, now)}.`;
+    const swept = because === 'due' ? ' The sweep should have published it by now.' : '';
+    return {
+      state: 'stuck',
+      text: `${name} ${waits}${swept}`,
+      next: command === undefined ? null : commandLine(command),
+    };
   }
   if (row.lastError === undefined) {
     const waits = `${name} was ${begin} ${duration(age)} ago and is not published yet.`;
@@ -177,28 +177,9 @@ function pendingText(event: TracedEvent, row: StoredEventRow & OutboxRow, contex
     return { state: 'publishing', text, next: commandLine(shell`status`) };
   }
   const text =
-    `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. ${again}, then at growing intervals; when its ` +
-    'attempts are exhausted, it becomes DEAD. Failures of the bus do not count as attempts.';
+    `${name} could not be published, ${many(row.attempts, 'attempt')} so far${error}. It is retried ${inTime(row.leaseUntil, now)}, then at growing ` +
+    'intervals; when its attempts are exhausted, it becomes DEAD. Failures of the bus do not count as attempts.';
   return { state: 'retrying', text, next: commandLine(shell`status`) };
-}
-
-/** The verdict on an event in a shard that the sweep does not read; `undefined` for any other. @param waits - a sentence */
-function unsweptVerdict(
-  event: TracedEvent,
-  waits: string,
-  { now, commandLine, sweptShards = SHARDS_MAX }: WhyContext,
-): StateText | undefined {
-  const shard = isEventId(event.eventId) ? eventIdShard(event.eventId) : 0;
-  if (shard < sweptShards) return undefined;
-  const text =
-    `${waits} It is in shard ${shard}, and the sweep reads ${sweptShards} shards: its producer has a higher MAILROOM_SHARDS. This publishes ` +
-    'it, and has the sweep read its shard:';
-  const since = hours(now - bornAt(event));
-  return {
-    state: 'stuck',
-    text,
-    next: commandLine(shell`sweep --since ${since} --shards ${String(shard + 1)}`),
-  };
 }
 
 /** The time from which an event waits to be published. */

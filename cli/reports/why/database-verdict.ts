@@ -1,15 +1,12 @@
-import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import type { UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
+import type { WaitingEvent } from '../events/waits.ts';
 import { asClause, inTime, type StateText, type WhyContext } from './event-state.ts';
 import { publishStopped } from './wiring-check.ts';
-
-/** A relay holds an event, or puts it back, for minutes. */
-const HELD_MAX_MS = HOUR_MS;
 
 /** True for an event that a relay of PostgreSQL publishes. No sweep reads it. */
 export function isInDatabase(row: StoredEventRow | undefined): boolean {
@@ -20,18 +17,18 @@ export function isInDatabase(row: StoredEventRow | undefined): boolean {
  * The verdict on a PENDING event that a relay of PostgreSQL publishes.
  *
  * @param name - its type and id
- * @param ageMs - since its commit, or since it was due
+ * @param wait - as every report judges it
  */
 export function queuedVerdict(
   name: string,
-  { eventId, ageMs }: { readonly eventId: string; readonly ageMs: number },
+  { eventId, because, since }: WaitingEvent,
   { leaseUntil: dueAt, lastError, attempts }: OutboxRow,
   context: WhyContext,
 ): StateText {
   const { now, commandLine } = context;
-  const waits = `${name} has been waiting in PostgreSQL to be published for ${duration(ageMs)}.`;
+  const waits = `${name} has been waiting in PostgreSQL to be published for ${duration(now - since)}.`;
   const failed = lastError === undefined ? '' : ` Its last attempt failed: ${asClause(lastError)}.`;
-  if (dueAt - now > HELD_MAX_MS) {
+  if (because === 'held') {
     const text = `${waits}${failed} Its \`due_at\` is ${time(dueAt)}, and no relay puts it off for that long: it was changed by hand. To make it due, as an owner of the database:`;
     return { state: 'stuck', text, next: setDue(eventId) };
   }

@@ -99,7 +99,7 @@ function eventsIn(item: Item): readonly StoredEventRow[] {
 }
 
 /** Reads a stored item as an event. */
-export function storedEvent(item: Item | undefined): StoredEventRow | undefined {
+export function storedEvent(item: Item | undefined): OutboxRow | UnreadableEvent | undefined {
   const row = readOutboxRow(item);
   if (item === undefined || !isUnreadable(row)) return row;
   const envelope = envelopeJson(item);

@@ -45,6 +45,7 @@ export function statusOf(
       undeclared: 0,
       firstUndeclared: null,
       sweptAgoMs: null,
+      stuck: [],
       unsweptMs: 0,
       scheduled: { withinMs: 0, due: 0, nextDueAt: null, overdue: 0 },
     },

@@ -103,7 +103,18 @@ test('status prints the members in docs/cli-json.md', async () => {
     },
     consumers: { payments: { backlog: 0, deadLetters: 0 } },
   };
-  const document = { ...statusJson({ ...report, looks, heartbeat }, lines), neighbors: [neighbor] };
+  const held = {
+    because: 'held',
+    store: null,
+    events: 1,
+    example: '',
+    since: 1,
+    committedAt: 1,
+    until: 1,
+  } as const;
+  const outbox = { ...report.outbox, stuck: [{ ...held, lastError: null }] };
+  const status = statusJson({ ...report, outbox, looks, heartbeat }, lines);
+  const document = { ...status, findings: statusJson(report, lines).findings, neighbors: [neighbor] };
   expect(members(JSON.parse(JSON.stringify(document)))).toEqual(members(expected));
 });
 

@@ -65,7 +65,7 @@ test('why --at searches around a time that --since from now on does not reach', 
 test('events list shows pending events, the longest waiting first, and the command to run', async () => {
   const mailroom = mailroomInMemory([fine]);
   const first = await commit(mailroom);
-  await mailroom.clock.advance(4 * 60_000);
+  await mailroom.clock.advance(6 * 60_000);
   const second = await commit(mailroom);
   const { out, code } = await runInMemory(mailroom, ['events', 'list', '--pending', '--json']);
   expect(code).toBe(0);

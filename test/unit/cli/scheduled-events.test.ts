@@ -97,8 +97,9 @@ describe('status', () => {
     expect(report.outbox).toMatchObject({ pending: 2, scheduled: { overdue: 1 } });
     expect(report.findings[0]).toMatchObject({
       state: 'broken',
+      id: 'events-pending/outbox/due',
       code: 'events-pending',
-      count: 2,
+      count: 1,
       commands: ['npx cdk-mailroom sweep --since 1h --stage dev'],
     });
     expect((await run('status')).code).toBe(1);

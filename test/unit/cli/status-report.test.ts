@@ -66,12 +66,13 @@ describe('the status', () => {
       unreadable: 0,
       undeclared: 0,
       firstUndeclared: null,
+      stuck: [expect.objectContaining({ because: 'due', events: 1 })],
       scheduled: { withinMs: 60 * 60_000, due: 0, nextDueAt: null, overdue: 0 },
     });
     expect(report.ok).toBe(false);
     // The silent sweep is not a second problem.
     expect(unwrapped(statusText(report, lines))).toMatch(
-      /^1 problem .*3 events pending.*mailroom sweep --since 1h/,
+      /^1 problem .*1 event pending, the oldest for 20 min.*mailroom sweep --since 1h/,
     );
   });
 
