@@ -49,7 +49,7 @@ export interface WaitContext {
  * The longest time from now, or from a later due time, for which a relay or a producer leases a row, milliseconds: 15 minutes, by the limits of
  * the settings and of every backoff, and 5 more for clocks that differ.
  */
-export const LEASE_AHEAD_MAX_MS = 20 * MINUTE_MS;
+const LEASE_AHEAD_MAX_MS = 20 * MINUTE_MS;
 
 /** A producer's clock may be ahead by less than this, milliseconds. */
 const CLOCK_AHEAD_MAX_MS = MINUTE_MS;
