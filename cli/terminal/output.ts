@@ -94,3 +94,8 @@ export function many(count: number, noun: string): string {
 export function ordinal(count: number): string {
   return { 2: 'second', 3: 'third' }[count] ?? `${count}th`;
 }
+
+/** A stored error that a full stop follows: cut, and without its final full stop. */
+export function asClause(error: string): string {
+  return clipped(error.replace(/[.\s]+$/, ''));
+}

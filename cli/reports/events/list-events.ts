@@ -15,7 +15,7 @@ import {
 } from '../../deployment/rows-reader.ts';
 import { many } from '../../terminal/output.ts';
 import type { TimeWindow } from '../../terminal/window.ts';
-import { waitingSince } from '../status/pending-events.ts';
+import { waitingSince } from './pending-events.ts';
 import { containingId, envelopeOf, storedEventId } from './stored-envelope.ts';
 import { judged, type WaitingEvent } from './waits.ts';
 

@@ -8,7 +8,7 @@ import {
 import { pendingSince } from '../../../lambdas/runtime/outbox/pending-row.ts';
 import { eventIdInSortKey, eventIdShard, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { clipped, many } from '../../terminal/output.ts';
+import { asClause, clipped, many } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 
@@ -74,13 +74,13 @@ export function waitGroups(events: readonly WaitingEvent[]): WaitGroup[] {
     .sort((a, b) => b.events - a.events);
 }
 
-/** What a group waits for, after the number of its events. */
+/** The reason for which a group waits, after the number of its events. */
 export function waitText(
   { because, store, until, since, lastError, example }: WaitGroup,
   now: number,
 ): string {
   const at = until === null ? '' : time(until);
-  const error = lastError === null ? '' : `: ${clipped(lastError.replace(/[.\s]+$/, ''))}`;
+  const error = lastError === null ? '' : `: ${asClause(lastError)}`;
   switch (because) {
     case 'held':
       return `leased until ${at}: no relay leases an event for that long, so its row was changed by hand`;

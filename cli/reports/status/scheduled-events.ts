@@ -3,7 +3,7 @@ import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import type { OutboxReaderDeps } from '../../deployment/published-events.ts';
 import { isNotDue, minutesOf, type PartialList, readMinutes } from '../../deployment/rows-reader.ts';
-import { waitingSince } from './pending-events.ts';
+import { waitingSince } from '../events/pending-events.ts';
 
 /** The scheduled events of a status. */
 export interface ScheduledStatus {

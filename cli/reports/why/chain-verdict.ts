@@ -4,7 +4,7 @@ import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { effectText, openEffects } from '../../deployment/effects.ts';
-import { clipped, many } from '../../terminal/output.ts';
+import { asClause, clipped, many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
@@ -12,7 +12,6 @@ import { judged, waitCommand, waitGroups, waitText } from '../events/waits.ts';
 import { fixLine } from '../findings/findings.ts';
 import { isInDatabase, queuedVerdict, unqueuedVerdict } from './database-verdict.ts';
 import {
-  asClause,
   type ContextAt,
   inTime,
   isActionRequired,

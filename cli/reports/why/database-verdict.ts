@@ -1,11 +1,11 @@
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import type { UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { clipped, many } from '../../terminal/output.ts';
+import { asClause, clipped, many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { WaitingEvent } from '../events/waits.ts';
-import { asClause, inTime, type StateText, type WhyContext } from './event-state.ts';
+import { inTime, type StateText, type WhyContext } from './event-state.ts';
 import { publishStopped } from './wiring-check.ts';
 
 /** True for an event that a relay of PostgreSQL publishes. No sweep reads it. */

@@ -121,8 +121,3 @@ export function typeOf({
 export function inTime(at: number, now: number): string {
   return at > now ? `in ${duration(at - now)} (${time(at)})` : `now (due ${time(at)})`;
 }
-
-/** A stored error that a full stop follows: cut, and without its final full stop. */
-export function asClause(error: string): string {
-  return clipped(error.replace(/[.\s]+$/, ''));
-}

@@ -5,11 +5,11 @@ import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
-import { clipped, many, minuteAfter } from '../../terminal/output.ts';
+import { asClause, clipped, many, minuteAfter } from '../../terminal/output.ts';
 import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { resendLine } from '../dead-letters/remedies.ts';
-import { asClause, inTime, type WhyContext, type WhyVerdict } from './event-state.ts';
+import { inTime, type WhyContext, type WhyVerdict } from './event-state.ts';
 import { type MessageCase, MOVED_MS, publishedAtOf } from './message-case.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 

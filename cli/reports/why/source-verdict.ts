@@ -1,9 +1,9 @@
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { clipped } from '../../terminal/output.ts';
+import { asClause, clipped } from '../../terminal/output.ts';
 import { shell } from '../../terminal/shell.ts';
-import { asClause, unreadableRow, type WhyContext, type WhyVerdict } from './event-state.ts';
+import { unreadableRow, type WhyContext, type WhyVerdict } from './event-state.ts';
 import type { MessageAtSource } from './source-messages.ts';
 
 /** A reason why an event is unproven at a consumer: it has no row. */

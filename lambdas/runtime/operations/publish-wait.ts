@@ -36,7 +36,7 @@ export interface PublishWait {
   readonly isStuck: boolean;
 }
 
-/** What a judgment depends on besides the row. */
+/** The parts of a judgment besides the row. */
 export interface WaitContext {
   readonly now: number;
   /** The sources that the relay publishes. @default all */
