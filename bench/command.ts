@@ -1,4 +1,3 @@
-import { subscribe } from 'node:diagnostics_channel';
 import pMap from 'p-map';
 import { runMailroom } from '../cli/program.ts';
 import { EXIT, type Io } from '../cli/terminal/io.ts';
@@ -10,40 +9,73 @@ import { startEngine } from '../localstack/engine.ts';
 import { freePort } from '../localstack/free-port.ts';
 import { handmadeMailroom, SMALL_SOURCE } from '../test/local/support/handmade-mailroom.ts';
 import type { FigureTable, Part, PartSettings } from './part.ts';
+import { openSlowEndpoint } from './slow-endpoint.ts';
 
-/** The events that are read, spread over the last 50 minutes. */
-const EVENTS = 2_000;
-const EVENTS_QUICK = 100;
+/** The period over which the events are spread. */
 const SPREAD_MS = 50 * 60_000;
 
 /** Runs of each command; the median counts. */
 const RUNS = 3;
 
-const REGION = 'ap-south-1';
 const TYPE = 'Sold';
-const CONSUMERS = ['ledger', 'mailer'];
+
+/** A Mailroom whose commands are measured, in its own region. */
+interface Measured {
+  /** The name of its table of figures. */
+  readonly name: string;
+  readonly title: string;
+  readonly region: string;
+  readonly consumers: readonly string[];
+  readonly shards: number;
+  readonly events: number;
+}
+
+const BUSY: Measured = {
+  name: 'command',
+  title: 'Reading commands on 2,000 recent events, 2 consumers and 2 shards',
+  region: 'ap-south-1',
+  consumers: ['ledger', 'mailer'],
+  shards: 2,
+  events: 2_000,
+};
+
+/** As many consumers and shards as an order system has, and its events on a quiet day. */
+const ORDERS: Measured = {
+  name: 'command-orders',
+  title: 'The same on 100 recent events, 5 consumers and 8 shards',
+  region: 'ap-south-2',
+  consumers: ['payments', 'stock', 'shipping', 'mailer', 'ledger'],
+  shards: 8,
+  events: 100,
+};
+
+const EVENTS_QUICK = 100;
+
+/** The time of one request to AWS from an operator's machine, milliseconds. */
+const REQUEST_MS = 30;
 
 interface CommandFigure {
   readonly command: string;
   readonly ms: number;
   /** The requests to AWS, which take the time: on a local engine, one process answers all of them. */
   readonly requests: number;
+  /** The most requests of which each began after the one before it was answered. */
+  readonly chain: number;
+  /** The time of the chain at 30 ms a request. */
+  readonly awsMs: number;
 }
-
-let requests = 0;
-subscribe('http.client.request.start', () => {
-  requests += 1;
-});
 
 /** Measures the commands that only read, on a local engine. The start of Node.js is not included. */
 export const command: Part = {
   name: 'command',
-  title: 'the reading commands, on 2,000 recent events',
+  title: 'the reading commands, on 2,000 recent events, and on the shape of an order system',
   run: async (settings) => {
     const engine = await startEngine({ port: await freePort(), env: {}, onProgress: settings.say });
     try {
-      const figures = await measure(engine.endpoint, settings);
-      return { json: { command: figures }, tables: [commandTable(figures)] };
+      const busy = await measure(engine.endpoint, settings, BUSY, commandLines);
+      const orders = await measure(engine.endpoint, settings, ORDERS, orderLines);
+      const tables = [commandTable(BUSY, busy), commandTable(ORDERS, orders)];
+      return { json: { command: busy, commandOrders: orders }, tables };
     } finally {
       await engine.stop();
     }
@@ -65,34 +97,55 @@ const commandLines = (eventId: string) => [
   'messages list --waiting',
   'dlq list',
   'audit --since 1h',
-  'log',
+  'operations',
 ];
 
-async function measure(endpoint: string, { say, quick }: PartSettings): Promise<CommandFigure[]> {
-  const small = await handmadeMailroom(endpoint, REGION, CONSUMERS, [TYPE]);
-  const events = quick ? EVENTS_QUICK : EVENTS;
-  say(`writing ${events} events and the rows of ${CONSUMERS.length} consumers`);
-  const eventId = await fill(small.table, small.config.shards, events);
+const orderLines = (eventId: string) => [
+  'status',
+  `why ${eventId}`,
+  'why sale-7',
+  'doctor',
+  'events list',
+  'dlq list',
+  'audit --since 1h',
+  'audit --since 3d',
+];
+
+async function measure(
+  endpoint: string,
+  { say, quick }: PartSettings,
+  { region, consumers, shards, ...chosen }: Measured,
+  linesOf: (eventId: string) => readonly string[],
+): Promise<CommandFigure[]> {
+  const small = await handmadeMailroom(endpoint, region, consumers, [TYPE], undefined, shards);
+  const events = quick ? EVENTS_QUICK : chosen.events;
+  say(`writing ${events} events and the rows of ${consumers.length} consumers`);
+  const eventId = await fill(small.table, { consumers, shards, events });
+  const slow = await openSlowEndpoint(endpoint);
   const figures: CommandFigure[] = [];
-  for (const line of commandLines(eventId)) {
-    const before = requests;
-    const times: number[] = [];
+  for (const line of linesOf(eventId)) {
+    const runs: number[] = [];
     for (let nth = 0; nth < RUNS; nth += 1) {
       const startedAt = performance.now();
-      await run(line.split(' '), endpoint);
-      times.push(performance.now() - startedAt);
+      await run(line.split(' '), endpoint, region);
+      runs.push(performance.now() - startedAt);
     }
-    const ms = Math.round(times.sort((a, b) => a - b)[Math.floor(RUNS / 2)] ?? 0);
-    const made = Math.round((requests - before) / RUNS);
+    const ms = Math.round(runs.toSorted((a, b) => a - b)[Math.floor(RUNS / 2)] ?? 0);
+    await run(line.split(' '), slow.url, region);
+    const { requests, chain } = slow.taken();
     const shown = line.replace(eventId, '<eventId>').replace(eventId.slice(0, 18), '<prefix>');
-    figures.push({ command: shown, ms, requests: made });
-    say(`${shown}: ${ms} ms, ${made} requests`);
+    figures.push({ command: shown, ms, requests, chain, awsMs: chain * REQUEST_MS });
+    say(`${shown}: ${ms} ms, ${requests} requests, ${chain} one after another`);
   }
+  slow.close();
   return figures;
 }
 
 /** Writes published events: of 100, one is unclaimed, two failed and one was rejected; the others are processed. */
-async function fill(table: Table, shards: number, events: number): Promise<string> {
+async function fill(
+  table: Table,
+  { consumers, shards, events }: Pick<Measured, 'consumers' | 'shards' | 'events'>,
+): Promise<string> {
   const now = Date.now();
   const ids = Array.from({ length: events }, (_, n) =>
     mintEventId(now - SPREAD_MS + Math.floor((n / events) * SPREAD_MS), shards),
@@ -104,7 +157,7 @@ async function fill(table: Table, shards: number, events: number): Promise<strin
     async (eventId, n) => {
       const envelope = JSON.stringify({ eventId, type: TYPE, aggregateId: `sale-${n}`, data: { n } });
       const rows: StorableItem[] = [{ ...outboxKeyOf(eventId), ...published, ...marked, envelope }];
-      for (const consumer of CONSUMERS) rows.push(...messageRows(consumer, eventId, n, now));
+      for (const consumer of consumers) rows.push(...messageRows(consumer, eventId, n, now));
       await pMap(rows, (Item) => table.write({ Put: { Item } }));
     },
     { concurrency: 32 },
@@ -146,7 +199,7 @@ function messageRows(
 }
 
 /** @throws if the command failed; 1, action required, is a result */
-async function run(words: readonly string[], endpoint: string): Promise<void> {
+async function run(words: readonly string[], endpoint: string, region: string): Promise<void> {
   let err = '';
   const io: Io = {
     env: {},
@@ -160,15 +213,21 @@ async function run(words: readonly string[], endpoint: string): Promise<void> {
     signal: new AbortController().signal,
     exitCode: EXIT.ok,
   };
-  const code = await runMailroom([...words, '--endpoint', endpoint, '--region', REGION], io);
+  const code = await runMailroom([...words, '--endpoint', endpoint, '--region', region], io);
   if (code > EXIT.attention) throw new Error(`mailroom ${words.join(' ')} ended with ${code}: ${err}`);
 }
 
-function commandTable(figures: readonly CommandFigure[]): FigureTable {
+function commandTable({ name, title }: Measured, figures: readonly CommandFigure[]): FigureTable {
   return {
-    name: 'command',
-    title: `Reading commands on ${EVENTS} recent events`,
-    head: ['command', 'ms', 'requests'],
-    rows: figures.map(({ command: line, ms, requests: made }) => [`\`${line}\``, ms, made]),
+    name,
+    title,
+    head: ['command', 'ms', 'requests', 'one after another', 'ms at 30 ms a request'],
+    rows: figures.map(({ command: line, ms, requests, chain, awsMs }) => [
+      `\`${line}\``,
+      ms,
+      requests,
+      chain,
+      awsMs,
+    ]),
   };
 }

@@ -36,8 +36,11 @@ export function statusCommand(io: Io): Command {
         const status = createStatusReader(deployment);
         const bus = createBusReader(deployment);
         const read = async (): Promise<Report> => {
-          const [report, neighbors] = await Promise.all([status.read(), bus()]);
-          const acks = await readAcks(deployment.stored, report.at);
+          const [report, neighbors, acks] = await Promise.all([
+            status.read(),
+            bus(),
+            readAcks(deployment.stored, deployment.clock.now()),
+          ]);
           return printed(
             { ...deployment, acks },
             { report, neighbors },

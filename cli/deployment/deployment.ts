@@ -27,9 +27,11 @@ import { combinedRows } from './combined-rows.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
 import { dynamoRows } from './dynamo-rows.ts';
 import { guardedTable } from './guarded-table.ts';
+import { joinedReads } from './joined-reads.ts';
 import { databaseUrl, type OpenPostgres, openPostgres } from './postgres-database.ts';
 import { postgresRows } from './postgres-rows.ts';
 import type { Resources } from './resources.ts';
+import { selectPartitions } from './select-partitions.ts';
 import { consumerNamed } from './source-consumer.ts';
 import type { StoredRows } from './stored-rows.ts';
 import { type GlobalOptions, localEndpoints, targetOf } from './target.ts';
@@ -109,7 +111,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     const tableName = directory.mailroom.table;
     const resources = awsResources(clients, tableName, clock);
     return {
-      ...storageOf(dynamoTable({ client: clients.dynamo, tableName }), { postgres, clock, directory }),
+      ...storageOf(tableOf(clients, tableName), { postgres, clock, directory }),
       terminal,
       clients,
       clock,
@@ -157,6 +159,11 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     broken: reading.broken,
     claims: () => readBusClaims(ssm, directory.mailroom.bus),
   };
+}
+
+/** The table of a Mailroom, whose concurrent reads are joined. */
+function tableOf({ dynamo: client }: Clients, tableName: string): Table {
+  return joinedReads(dynamoTable({ client, tableName }), selectPartitions({ client, tableName }));
 }
 
 /** The rows of a Mailroom, and their changes. */

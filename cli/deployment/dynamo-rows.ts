@@ -24,7 +24,7 @@ import {
   readRejectedPointer,
 } from '../../lambdas/runtime/store/stored-rows.ts';
 import type { Item, Query, Table } from '../../lambdas/runtime/store/table.ts';
-import { eachOf, isNotDue, type PartialList, partitionsOf } from './rows-reader.ts';
+import { eachOf, eachPartition, isNotDue, type PartialList, partitionsOf } from './rows-reader.ts';
 import type { StoredRows, TimeRange } from './stored-rows.ts';
 
 /** The most outbox partitions that are read: reached only if the sweep has been stopped for days. */
@@ -72,7 +72,7 @@ export function dynamoRows(table: Table): StoredRows {
     },
     deadLetters: {
       dead: async (shards, max) => {
-        const found = await eachOf(shards, (shard) =>
+        const found = await eachPartition(shards, (shard) =>
           readPartition(table, { pk: deadKey(shard, '').PK }, max),
         );
         return joined(found, readDeadPointer);
@@ -101,20 +101,21 @@ async function pendingIn(
   { shards, sweptAt }: Parameters<StoredRows['outbox']['pending']>[0],
   now: number,
 ): ReturnType<StoredRows['outbox']['pending']> {
-  const unsettled = await eachOf(shards, async (shard) => {
-    const { PK } = unsettledKey(shard, '');
-    const { items } = await readPartition(table, { pk: PK }, PENDING_MAX);
-    return items.map(({ SK }) => outboxPartition(String(SK), shard));
-  });
   // The range that the sweep reads next, by the sweep's own rules.
   const since = sweptAt > now + MINUTE_MS ? now - SWEEP_AGE_MAX_MS : sweptAt;
   // Years of minutes would not fit into memory.
   const from = Math.max(since, now - PARTITIONS_MAX * MINUTE_MS);
   const minutes = [...youngestMinutes(now), ...minutesToSweep(from, now)];
-  const all = new Set([...unsettled.flat(), ...minutes.flatMap((minute) => partitionsOf(minute, shards))]);
-  const partitions = [...all].slice(0, PARTITIONS_MAX);
   const query = { skPrefix: EVENT_PREFIX, where: { status: 'PENDING' } };
-  const found = await eachOf(partitions, (pk) => readPartition(table, { ...query, pk }, PENDING_MAX));
+  const readAll = (pks: readonly string[]) =>
+    eachPartition(pks, (pk) => readPartition(table, { ...query, pk }, PENDING_MAX));
+  const due = [...new Set(minutes)].flatMap((minute) => partitionsOf(minute, shards));
+  const next = due.slice(0, PARTITIONS_MAX);
+  const [unsettled, young] = await Promise.all([unsettledIn(table, shards), readAll(next)]);
+  const others = new Set(unsettled);
+  for (const pk of next) others.delete(pk);
+  const left = [...others].slice(0, PARTITIONS_MAX - next.length);
+  const found = [...young, ...(await readAll(left))];
   return {
     items: found.flatMap(({ items }) =>
       items.flatMap((item) => {
@@ -122,8 +123,19 @@ async function pendingIn(
         return event === undefined || isNotDue(event, now) ? [] : [{ ...event, envelope: '' }];
       }),
     ),
-    more: from > since || all.size > partitions.length || found.some(({ more }) => more),
+    more:
+      from > since || others.size > left.length || due.length > next.length || found.some(({ more }) => more),
   };
+}
+
+/** The partitions of the minutes that the sweep left unsettled. */
+async function unsettledIn(table: Table, shards: readonly number[]): Promise<string[]> {
+  const found = await eachPartition(shards, async (shard) => {
+    const { PK } = unsettledKey(shard, '');
+    const { items } = await readPartition(table, { pk: PK }, PENDING_MAX);
+    return items.map(({ SK }) => outboxPartition(String(SK), shard));
+  });
+  return found.flat();
 }
 
 /** Reads up to `max` items of a partition. */

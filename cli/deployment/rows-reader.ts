@@ -17,6 +17,9 @@ import type { Key, Table } from '../../lambdas/runtime/store/table.ts';
 /** Concurrent reads: as many as an SDK client opens connections. */
 const AT_ONCE = 50;
 
+/** Concurrent reads of partitions: those of ten joined requests. See `joinedReads`. */
+export const PARTITIONS_AT_ONCE = 500;
+
 /** The result of a bounded read. */
 export interface PartialList<T> {
   readonly items: readonly T[];
@@ -31,6 +34,15 @@ export async function eachOf<T, R>(
   signal?: AbortSignal,
 ): Promise<R[]> {
   return pMap(items, work, { concurrency: AT_ONCE, ...(signal && { signal }) });
+}
+
+/** As {@link eachOf}, for reads of partitions. */
+export async function eachPartition<T, R>(
+  partitions: readonly T[],
+  read: (partition: T) => Promise<R>,
+  signal?: AbortSignal,
+): Promise<R[]> {
+  return pMap(partitions, read, { concurrency: PARTITIONS_AT_ONCE, ...(signal && { signal }) });
 }
 
 /** The layout of the outbox as recorded by the sweep. */
@@ -103,7 +115,7 @@ export async function readMinutes<T>(
 ): Promise<PartialList<T>[]> {
   const pageSize = Number.isFinite(max) ? max : undefined;
   const parts = minutes.flatMap((minute) => shards.map((shard) => ({ minute, shard })));
-  const found = await eachOf(
+  const found = await eachPartition(
     parts,
     ({ minute, shard }) => upTo(outbox.inMinute(minute, shard, { ...choice, pageSize }, map), max),
     signal,

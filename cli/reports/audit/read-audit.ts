@@ -6,6 +6,7 @@ import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audi
 import { eventBridgeRules } from '../../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
 import { readEntryVersions } from '../../../lambdas/runtime/operations/ssm-directory.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { PARTITIONS_AT_ONCE } from '../../deployment/rows-reader.ts';
 import { BEHIND_MAX_MS } from '../../terminal/aws-clock.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { EXIT, type ExitCode } from '../../terminal/io.ts';
@@ -58,6 +59,7 @@ export async function readAudit(
     broken: deployment.broken,
     readsPostgres: deployment.postgres !== undefined,
     queues,
+    partitionsAtOnce: PARTITIONS_AT_ONCE,
     rules: eventBridgeRules(clients.events),
     ages: cloudWatchQueueAges({ cloudwatch: clients.cloudwatch, sqs: clients.sqs, clock }),
     versions: ({ name, elsewhere }) =>

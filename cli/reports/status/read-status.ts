@@ -62,43 +62,25 @@ const AS_TYPED: CommandLines = { commandLine: (command) => command, awsLine: (co
 
 /** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
-  const { directory, region, table, stored, readsPostgres = false, queues, keep = keepNothing, now } = deps;
+  const { directory, region, readsPostgres = false, queues, now } = deps;
   const { read: inTable } = byInbox(directory, readsPostgres);
-  const reading = readDepths(queues, directory);
-  // Awaited below: until then its failure has no other handler.
-  reading.catch(() => {});
-  const sweep = await readSweepState(directory, table);
-  // The time of creation matters only before the first complete pass.
-  const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => stored.createdAt()));
-  const [pending, dead, consumers, others, depths, wiring, heartbeat, recent, dueTimes] = await Promise.all([
-    keep(
-      'pending',
-      ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
-      () => stored.outbox.pending({ ...sweep, sweptAt }, now),
-    ),
-    stored.deadLetters.dead(sweep.shards, POINTERS_MAX),
-    eachOf(directory.consumers, (consumer) => readConsumer(stored, consumer, now)),
-    readAtSources(deps),
-    reading,
-    deps.wiring({ now, sweptAt: async () => sweptAt }),
-    readHeartbeatStatus(deps),
-    readRecent({ stored, directory: inTable, shards: sweep.shards, keep, now }),
-    keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ stored, shards: sweep.shards }, now)),
-  ]);
+  const parts = await readParts(deps, inTable);
+  const { sweep, sweptAt, pending, dead, recent, dueTimes, consumers, others, depths, wiring, heartbeat } = parts;
   const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
   const look = createWarnings({ ...deps, directory: inTable, shards: sweep.shards });
-  const looks = await eachOf(consumers, ({ consumer, waiting }) => {
+  const looking = eachOf(consumers, ({ consumer, waiting }) => {
     const { name, queue, deadLetterQueue, undeliveredQueue = '' } = consumer;
     const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');
     const hasDeadLetters = held(depths.get(deadLetterQueue)) + held(depths.get(undeliveredQueue)) > 0;
     const recent = recentOf(consumer);
     return look({ consumer, depth: depths.get(queue), failed: waiting.items, recent, isCut, hasDeadLetters });
   });
-  const sources = await eachOf(deadLetterQueues(directory), (source) => {
+  const atSources = eachOf(deadLetterQueues(directory), (source) => {
     const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
     const pointers = own?.rejected.items.flatMap((pointer) => readable(pointer) ?? []) ?? [];
     return readSourceStatus({ queues, now }, source, depths.get(source.url), pointers);
   });
+  const [looks, sources] = await Promise.all([looking, atSources]);
   const facts: StatusFacts = {
     wiring,
     looks: looks.flatMap((found) => found ?? []),
@@ -137,6 +119,44 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   };
   const state = stateOf(statusFindings(facts, AS_TYPED));
   return { ...facts, state, ok: state === 'ok' };
+}
+
+/** Reads at the same time all that does not depend on another part. @param inTable - the consumers whose inbox is read */
+async function readParts(deps: StatusDeps, inTable: Directory) {
+  const { directory, stored, queues, keep = keepNothing, now } = deps;
+  const reading = readSweep(deps);
+  const inShards = async () => {
+    const { sweep, sweptAt } = await reading;
+    const { shards } = sweep;
+    return Promise.all([
+      keep(
+        'pending',
+        ({ items }) => (oldestMs(items, now, waitingSince) > STUCK_MS ? BROKEN_KEPT_MS : KEPT_MS),
+        () => stored.outbox.pending({ ...sweep, sweptAt }, now),
+      ),
+      stored.deadLetters.dead(shards, POINTERS_MAX),
+      readRecent({ stored, directory: inTable, shards, keep, now }),
+      keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ stored, shards }, now)),
+    ]);
+  };
+  const [swept, outbox, consumers, others, depths, wiring, heartbeat] = await Promise.all([
+    reading,
+    inShards(),
+    eachOf(directory.consumers, (consumer) => readConsumer(stored, consumer, now)),
+    readAtSources(deps),
+    readDepths(queues, directory),
+    deps.wiring({ now, sweptAt: async () => (await reading).sweptAt }),
+    readHeartbeatStatus(deps),
+  ]);
+  const [pending, dead, recent, dueTimes] = outbox;
+  return { ...swept, pending, dead, recent, dueTimes, consumers, others, depths, wiring, heartbeat };
+}
+
+/** The state of the sweep. The time of the table's creation matters only before the first complete pass. */
+async function readSweep({ directory, table, stored, keep = keepNothing }: StatusDeps) {
+  const sweep = await readSweepState(directory, table);
+  const sweptAt = sweep.sweptTo ?? (await keep('creation', KEPT_MS, () => stored.createdAt()));
+  return { sweep, sweptAt };
 }
 
 function outboxStatus(

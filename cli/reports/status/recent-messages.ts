@@ -1,4 +1,3 @@
-import pMap from 'p-map';
 import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { isHeartbeat } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
@@ -35,9 +34,6 @@ const RECENT_MS = HOUR_MS;
 /** The rows read of each shard of a minute: all of them, where there is little traffic, and enough to notice a lost minute elsewhere. */
 const ROWS_MAX = 5;
 
-/** The minutes read at once, each with all its shards. */
-const MINUTES_AT_ONCE = 4;
-
 /** The time for which a minute is kept whose messages are all finished, and any other, milliseconds. */
 const KEPT_MS = { finished: 20 * MINUTE_MS, open: MINUTE_MS };
 
@@ -59,16 +55,15 @@ export async function readRecent(
   const minutes = minutesOf(now - RECENT_MS, now - MINUTE_MS);
   // Events of a younger minute may still be unpublished.
   const settled = minuteOf(now - 2 * MINUTE_MS);
-  const read = await pMap(
-    minutes,
-    (minute) =>
+  const read = await Promise.all(
+    minutes.map((minute) =>
       keep(
         `recent ${minute}`,
         ({ messages }) =>
           minute < settled && messages.every(({ is }) => FINISHED.has(is)) ? KEPT_MS.finished : KEPT_MS.open,
         () => readMinute(deps, minute),
       ),
-    { concurrency: MINUTES_AT_ONCE },
+    ),
   );
   const messages = read.flatMap((sample) => sample.messages);
   return {

@@ -3,8 +3,8 @@ import { EVENT_PREFIX } from '../store/keys.ts';
 import { outboxPartition } from '../store/outbox-partition.ts';
 import type { Table } from '../store/table.ts';
 
-/** The number of shards that are probed concurrently. */
-const PROBES_AT_ONCE = 16;
+/** The number of shards that are probed concurrently: as many as an SDK client opens connections. */
+const PROBES_AT_ONCE = 50;
 
 /**
  * Looks for events in the shards of a minute that the sweep does not read, by one query of one row each.

@@ -61,6 +61,7 @@ export const SMALL_SOURCE = 'orders';
  *
  * @param subscriptions - the event types that its consumers see, or their subscriptions
  * @param joined - the bus that it joins, and the service of its consumers @default its own bus, and each consumer its own service
+ * @param shards - of its outbox
  */
 export async function handmadeMailroom(
   endpoint: string,
@@ -68,6 +69,7 @@ export async function handmadeMailroom(
   names: readonly string[],
   subscriptions: readonly (string | EntryEvent)[],
   joined?: { readonly busName: string; readonly service: string },
+  shards = 2,
 ) {
   const settings = { endpoint, region, credentials: { accessKeyId: 'test', secretAccessKey: 'test' } };
   const dynamo = new DynamoDBClient(settings);
@@ -79,7 +81,7 @@ export async function handmadeMailroom(
   if (joined === undefined) await bridge.send(new CreateEventBusCommand({ Name: busName }));
   const table = dynamoTable({ client: dynamo, tableName });
   const bus = eventBridgeBus({ client: bridge, busName });
-  const config = producerConfig({ service: joined?.service ?? SMALL_SOURCE, tableName, shards: 2 });
+  const config = producerConfig({ service: joined?.service ?? SMALL_SOURCE, tableName, shards });
   const outbox = createOutbox({ config, table });
 
   const mailroom: MailroomEntry = {

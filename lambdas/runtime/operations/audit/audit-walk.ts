@@ -21,13 +21,13 @@ import type { Deliveries } from './audit-deliveries.ts';
 import type { Doubles } from './audit-doubles.ts';
 import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.ts';
 
-/** The number of partitions read concurrently. */
+/** The number of partitions read concurrently, by default. */
 const PARTITIONS_AT_ONCE = 8;
 
 /** The number of inbox rows read at once, for each partition: of up to 400 KB each, 160 MB in memory at most. */
 const ROWS_AT_ONCE = 50;
 
-/** Minutes are read in groups of this size, oldest first: after each group, the audit reports its progress. */
+/** Minutes are read in groups of at least this size, oldest first: after each group, the audit reports its progress. */
 const MINUTES_AT_ONCE = 10;
 
 /**
@@ -41,6 +41,8 @@ const PROBES_MAX = 8;
 
 /** Dependencies of the walk. */
 interface WalkDeps {
+  /** The number of partitions read concurrently. @default 8 */
+  readonly partitionsAtOnce?: number | undefined;
   readonly table: Pick<Table, 'get' | 'query'>;
   readonly outbox: Pick<OutboxRows, 'inMinute'>;
   readonly inbox: Pick<InboxRows, 'byEvents'>;
@@ -123,12 +125,13 @@ export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<Walk
 
 /** Reads some shards, up to `end`. @returns the end of the completely read part, epoch milliseconds */
 async function walkShards(walk: Walk, first: number, end: number): Promise<number> {
-  const { since, until, gap = NO_GAP, counts, onProgress } = walk;
+  const { since, until, gap = NO_GAP, counts, onProgress, partitionsAtOnce = PARTITIONS_AT_ONCE } = walk;
   if (first >= end) return until;
+  const minutesAtOnce = Math.max(MINUTES_AT_ONCE, Math.ceil(partitionsAtOnce / (end - first)));
   let from = Math.floor(since / MINUTE_MS) * MINUTE_MS;
-  for (; from < until; from += MINUTES_AT_ONCE * MINUTE_MS) {
+  for (; from < until; from += minutesAtOnce * MINUTE_MS) {
     const left = Math.ceil((until - from) / MINUTE_MS);
-    const minutes = Array.from({ length: Math.min(MINUTES_AT_ONCE, left) }, (_, i) =>
+    const minutes = Array.from({ length: Math.min(minutesAtOnce, left) }, (_, i) =>
       minuteOf(from + i * MINUTE_MS),
     );
     onProgress?.({ minute: minutes[0] ?? '', events: counts.events });
@@ -137,7 +140,7 @@ async function walkShards(walk: Walk, first: number, end: number): Promise<numbe
       Array.from({ length: end - first }, (_, index) => ({ minute, shard: first + index })),
     );
     const whole = await pMap(partitions, (partition) => readPartition(walk, partition), {
-      concurrency: PARTITIONS_AT_ONCE,
+      concurrency: partitionsAtOnce,
     });
     if (whole.includes(false)) break;
   }
@@ -147,13 +150,15 @@ async function walkShards(walk: Walk, first: number, end: number): Promise<numbe
 /** Probes the shards above those that the sweep reads. @returns the number of shards up to the highest one with an event; 0 if none has one */
 async function higherShards({ table, since, until, hasTimeLeft }: Walk, swept: number): Promise<number> {
   const probes = Math.min(PROBES_MAX, Math.ceil((until - since) / PROBED_PART_MS));
-  let used = 0;
-  for (let probe = 0; probe < probes && hasTimeLeft(); probe += 1) {
-    const at = until - 1 - Math.floor((probe * (until - since)) / probes);
-    const range = { from: Math.max(swept, used), to: SHARDS_MAX };
-    used = Math.max(used, await shardsOfMinute(table, minuteOf(at), range));
-  }
-  return used;
+  const times = Array.from(
+    { length: probes },
+    (_, probe) => until - 1 - Math.floor((probe * (until - since)) / probes),
+  );
+  const range = { from: swept, to: SHARDS_MAX };
+  const used = await pMap(times, async (at) =>
+    hasTimeLeft() ? shardsOfMinute(table, minuteOf(at), range) : 0,
+  );
+  return Math.max(0, ...used);
 }
 
 /** Reads a minute of a shard. @returns true if it was read completely */

@@ -57,6 +57,8 @@ export interface AuditDeps {
    * unproven. @default none
    */
   readonly versions?: EntryVersions | undefined;
+  /** The number of partitions of the outbox that are read concurrently. @default 8 */
+  readonly partitionsAtOnce?: number | undefined;
   /** @default the machine's clock */
   readonly clock?: Clock | undefined;
 }

@@ -19,13 +19,11 @@ export function eventBridgeRules(client: EventBridgeClient): DeployedRules {
   return {
     describe: async (bus, rule) => {
       try {
-        const { State, EventPattern = '' } = await client.send(
-          new DescribeRuleCommand({ EventBusName: bus, Name: rule }),
-        );
-        // A rule has at most five targets, so one page is enough.
-        const { Targets = [] } = await client.send(
-          new ListTargetsByRuleCommand({ EventBusName: bus, Rule: rule }),
-        );
+        const [{ State, EventPattern = '' }, { Targets = [] }] = await Promise.all([
+          client.send(new DescribeRuleCommand({ EventBusName: bus, Name: rule })),
+          // A rule has at most five targets, so one page is enough.
+          client.send(new ListTargetsByRuleCommand({ EventBusName: bus, Rule: rule })),
+        ]);
         return {
           enabled: State !== 'DISABLED',
           pattern: EventPattern,
