@@ -2,7 +2,7 @@ import { createServer, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../localstack/free-port.ts';
 
-/** A request through a {@link SlowEndpoint}: when it arrived and when it was answered, milliseconds. */
+/** When a request arrived and when it was answered, milliseconds. */
 interface RequestTimes {
   readonly at: number;
   readonly until: number;
@@ -16,7 +16,7 @@ interface SlowEndpoint {
   close(): void;
 }
 
-/** Long enough to start all requests that do not wait for another before the first of them is answered. */
+/** A time long enough to start all requests that do not wait for another before the first of them is answered. */
 const DELAY_MS = 150;
 
 /** Opens an endpoint in front of another one. */

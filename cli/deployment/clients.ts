@@ -7,6 +7,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { STSClient } from '@aws-sdk/client-sts';
 import { type AwsClock, listenTo } from '../terminal/aws-clock.ts';
+import { sharingReads } from './shared-reads.ts';
 import type { Target } from './target.ts';
 
 /** The AWS SDK clients of a run. Each is created when it is first used. */
@@ -45,7 +46,7 @@ export function createClients(target: Target, clock: AwsClock): Clients {
     settings: () => settings,
     dynamo: () => listenTo(new DynamoDBClient(settings), clock),
     // The host of a queue's URL would override the chosen endpoint (AWS_ENDPOINT_URL, FIPS).
-    sqs: () => new SQSClient({ ...settings, useQueueUrlAsEndpoint: false }),
+    sqs: () => sharingReads(new SQSClient({ ...settings, useQueueUrlAsEndpoint: false })),
     ssm: () => listenTo(new SSMClient(settings), clock),
     lambda: () => new LambdaClient({ ...settings, maxAttempts: 1, requestHandler: INVOKE_LIMITS }),
     lambdaReads: () => new LambdaClient(settings),

@@ -71,6 +71,7 @@ export function readPolicy(
 
 const TABLE_ACTIONS = [
   'dynamodb:Query',
+  'dynamodb:PartiQLSelect',
   'dynamodb:GetItem',
   'dynamodb:BatchGetItem',
   'dynamodb:DescribeTable',

@@ -65,7 +65,8 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
   const { directory, region, readsPostgres = false, queues, now } = deps;
   const { read: inTable } = byInbox(directory, readsPostgres);
   const parts = await readParts(deps, inTable);
-  const { sweep, sweptAt, pending, dead, recent, dueTimes, consumers, others, depths, wiring, heartbeat } = parts;
+  const { sweep, sweptAt, pending, dead, recent, dueTimes, consumers, others, depths, wiring, heartbeat } =
+    parts;
   const recentOf = ({ name }: ConsumerEntry) => recent.messages.filter(({ consumer }) => consumer === name);
   const look = createWarnings({ ...deps, directory: inTable, shards: sweep.shards });
   const looking = eachOf(consumers, ({ consumer, waiting }) => {

@@ -4,7 +4,11 @@ import type { Item, Query, StorableItem, Table } from '../../../lambdas/runtime/
 import { memoryTable } from '../../../testing/index.ts';
 
 const ROWS = [
-  ...Array.from({ length: 120 }, (_, n) => ({ PK: `P#${n}`, SK: 'A#1', status: n % 2 === 0 ? 'NEW' : 'OLD' })),
+  ...Array.from({ length: 120 }, (_, n) => ({
+    PK: `P#${n}`,
+    SK: 'A#1',
+    status: n % 2 === 0 ? 'NEW' : 'OLD',
+  })),
   { PK: 'P#0', SK: 'A#3', status: 'NEW', text: 'about sale-7' },
   { PK: 'P#0', SK: 'A#2', status: 'NEW', text: 'about sale-8' },
   { PK: 'P#0', SK: 'B#1', status: 'NEW' },
@@ -107,7 +111,9 @@ describe('joined queries', () => {
 test('concurrent reads of items are joined into batches of 100, and each key is read once', async () => {
   const { joined, gets } = await made();
   const keyOf = (n: number) => ({ PK: `P#${n}`, SK: 'A#1' });
-  const calls = [...Array(120).keys(), 5, 7].map((n) => joined.getEach([keyOf(n), { PK: 'none', SK: `${n}` }]));
+  const calls = [...Array(120).keys(), 5, 7].map((n) =>
+    joined.getEach([keyOf(n), { PK: 'none', SK: `${n}` }]),
+  );
   const found: (Item | undefined)[][] = await Promise.all(calls);
   expect(found[5]).toEqual([expect.objectContaining({ PK: 'P#5' }), undefined]);
   expect(found.map(([item]) => item?.PK)).toEqual([...PKS, 'P#5', 'P#7']);

@@ -57,7 +57,7 @@ test('the policy allows the actions that docs/cli-permissions.md lists for readi
 
 test('the policy allows no action that writes a row, sends a message or runs code', () => {
   const allowed = readPolicy(deployed, place).Statement.flatMap(({ Action }) => Action);
-  const reads = /:(?:Get|BatchGet|List|Describe|Query|Simulate)\w*$/;
+  const reads = /:(?:Get|BatchGet|List|Describe|Query|PartiQLSelect|Simulate)\w*$/;
   expect(allowed.filter((action) => !reads.test(action))).toEqual([
     'sqs:ReceiveMessage',
     'sqs:ChangeMessageVisibility',
