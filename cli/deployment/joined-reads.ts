@@ -12,7 +12,7 @@ import { eachOf } from './rows-reader.ts';
 export const JOINED_MAX = 50;
 
 /** The rows that queries of several partitions have in common. */
-export type JoinedQuery = Pick<Query, 'skPrefix' | 'where' | 'limit'>;
+type JoinedQuery = Pick<Query, 'skPrefix' | 'where' | 'limit'>;
 
 /**
  * Reads the rows of up to {@link JOINED_MAX} partitions with one request, in any order.
