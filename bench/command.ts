@@ -20,7 +20,7 @@ const RUNS = 3;
 const TYPE = 'Sold';
 
 /** A Mailroom whose commands are measured, in its own region. */
-interface Measured {
+interface MeasuredMailroom {
   /** The name of its table of figures. */
   readonly name: string;
   readonly title: string;
@@ -30,7 +30,7 @@ interface Measured {
   readonly events: number;
 }
 
-const BUSY: Measured = {
+const BUSY: MeasuredMailroom = {
   name: 'command',
   title: 'Reading commands on 2,000 recent events, 2 consumers and 2 shards',
   region: 'ap-south-1',
@@ -40,7 +40,7 @@ const BUSY: Measured = {
 };
 
 /** As many consumers and shards as an order system has, and its events on a quiet day. */
-const ORDERS: Measured = {
+const ORDERS: MeasuredMailroom = {
   name: 'command-orders',
   title: 'The same on 100 recent events, 5 consumers and 8 shards',
   region: 'ap-south-2',
@@ -114,7 +114,7 @@ const orderLines = (eventId: string) => [
 async function measure(
   endpoint: string,
   { say, quick }: PartSettings,
-  { region, consumers, shards, ...chosen }: Measured,
+  { region, consumers, shards, ...chosen }: MeasuredMailroom,
   linesOf: (eventId: string) => readonly string[],
 ): Promise<CommandFigure[]> {
   const small = await handmadeMailroom(endpoint, region, consumers, [TYPE], undefined, shards);
@@ -144,7 +144,7 @@ async function measure(
 /** Writes published events: of 100, one is unclaimed, two failed and one was rejected; the others are processed. */
 async function fill(
   table: Table,
-  { consumers, shards, events }: Pick<Measured, 'consumers' | 'shards' | 'events'>,
+  { consumers, shards, events }: Pick<MeasuredMailroom, 'consumers' | 'shards' | 'events'>,
 ): Promise<string> {
   const now = Date.now();
   const ids = Array.from({ length: events }, (_, n) =>
@@ -217,7 +217,7 @@ async function run(words: readonly string[], endpoint: string, region: string): 
   if (code > EXIT.attention) throw new Error(`mailroom ${words.join(' ')} ended with ${code}: ${err}`);
 }
 
-function commandTable({ name, title }: Measured, figures: readonly CommandFigure[]): FigureTable {
+function commandTable({ name, title }: MeasuredMailroom, figures: readonly CommandFigure[]): FigureTable {
   return {
     name,
     title,
