@@ -19,12 +19,16 @@ import type { Io } from '../terminal/io.ts';
 import { type ShellText, shell } from '../terminal/shell.ts';
 import { createTerminal, type Terminal } from '../terminal/terminal.ts';
 import { appStacks } from './app-stacks.ts';
+import { awsDeclarations } from './aws-declarations.ts';
+import { awsReads } from './aws-reads.ts';
 import { awsResources } from './aws-resources.ts';
 import { choiceOf, chooseMailroom } from './choose-mailroom.ts';
 import { type Clients, createClients } from './clients.ts';
 import { inboxChangesOf } from './combined-inbox-changes.ts';
 import { combinedRows } from './combined-rows.ts';
+import type { Declarations } from './declared-resources.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
+import { type DeployedProperties, deployedProperties } from './deployed-properties.ts';
 import { dynamoRows } from './dynamo-rows.ts';
 import { guardedTable } from './guarded-table.ts';
 import { joinedReads } from './joined-reads.ts';
@@ -66,6 +70,10 @@ export interface Deployment {
   readonly postgres?: OpenPostgres | undefined;
   readonly queues: Queues;
   readonly resources: Resources;
+  /** Reads what its stacks declare. */
+  readonly declarations: Declarations;
+  /** Reads the same from AWS. */
+  readonly properties: DeployedProperties;
   /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
   enableMapping(uuid: string, enabled: boolean): Promise<void>;
   /** Reads a function's settings; `undefined` if the function does not exist. */
@@ -123,6 +131,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       postgres,
       queues: sqsQueues(clients.sqs),
       resources,
+      declarations: awsDeclarations(clients.cloudFormation, directory),
+      properties: deployedProperties(awsReads(clients)),
       enableMapping: async (UUID, Enabled) => {
         await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
       },

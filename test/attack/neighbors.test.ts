@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { chooseMailroom } from '../../cli/deployment/choose-mailroom.ts';
 import type { Deployment } from '../../cli/deployment/deployment.ts';
-import { examine } from '../../cli/reports/checks/checks.ts';
+import { examine } from '../../cli/reports/findings/examination.ts';
 import { busText, createBusReader } from '../../cli/reports/status/bus-status.ts';
 import { verdictOf } from '../../cli/reports/why/chain-verdict.ts';
 import { readTrace } from '../../cli/reports/why/trace-reader.ts';

@@ -33,6 +33,17 @@ export interface PartProblem {
   readonly fix: readonly string[];
   /** The words of the command to run once it is repaired, without the options that select the Mailroom. */
   readonly followUp?: readonly string[] | undefined;
+  /** The resource's id in AWS, as CloudFormation has it: a queue's URL, a function's name, `bus|rule`. @default the part has only one */
+  readonly physicalId?: string | undefined;
+  /** Of a `differs`: the resource's type in CloudFormation. */
+  readonly type?: string | undefined;
+  /** Of a `differs`: the path of the member; absent: the whole resource is gone. */
+  readonly member?: string | undefined;
+  /** Of a `differs`: the values of the template and of AWS; `null`: none. */
+  readonly declared?: unknown;
+  readonly deployed?: unknown;
+  /** Of a `differs`: the API call that usually causes it, by its name in CloudTrail. */
+  readonly call?: string | undefined;
 }
 
 /** A problem of the part that a check is about. */
@@ -75,19 +86,21 @@ export interface CheckDeps {
 /** The result of {@link runChecks}. */
 export interface Checked {
   readonly problems: readonly PartProblem[];
-  /** The checks that were not made because the caller may not read what they need. */
+  /** The checks that were not made because the caller may not read what they need, or because it cannot be read. */
   readonly notChecked: readonly {
     /** The actions that the caller's policies lack. */
     readonly needs: readonly string[];
     /** The parts, as in {@link PartProblem}. */
     readonly parts: readonly string[];
+    /** Why no permission helps, as a sentence without its full stop. */
+    readonly why?: string;
   }[];
   /** The checks that do not apply here, as sentences. */
   readonly skipped: readonly string[];
 }
 
 /** A read that AWS denies to the caller, or that the endpoint does not have. */
-class ReadRefused extends Error {
+export class ReadRefused extends Error {
   override readonly name = 'ReadRefused';
   readonly isDenial: boolean;
   readonly needs: readonly string[];
@@ -124,10 +137,37 @@ const STOPS: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
   'role',
 ]);
 
-/** A sweep that cannot run is not reported as silent, too, nor a function that cannot run as one that fails. */
-function isExplained({ problem }: PartProblem, others: readonly PartProblem[]): boolean {
-  if (problem === 'sweep-silent') return others.length > 0;
-  return problem === 'invocations-fail' && others.some((other) => STOPS.has(other.problem));
+/** The problems without those that another explains: a sweep that cannot run is silent, too, and a function that cannot run fails. */
+export function unexplained(problems: readonly PartProblem[]): PartProblem[] {
+  return problems.filter(({ part, problem }) => {
+    const others = problems.filter((other) => other.part === part && other.problem !== problem);
+    if (problem === 'sweep-silent') return others.length === 0;
+    if (problem !== 'invocations-fail') return true;
+    return !others.some((other) => STOPS.has(other.problem) || (other.member && other.level === 'flow'));
+  });
+}
+
+/** A check, or the reading of a resource, that was not made. */
+export interface Unmade {
+  readonly part: string;
+  readonly refusal?: ReadRefused | undefined;
+  /** Why it cannot be made. */
+  readonly why?: string;
+}
+
+/** The checks that were not made, by the actions that they need. */
+export function unmadeChecks(unmade: readonly Unmade[]): Pick<Checked, 'notChecked' | 'skipped'> {
+  const notChecked = new Map<string, { needs: readonly string[]; parts: string[]; why?: string }>();
+  const skipped = new Set<string>();
+  for (const { part, refusal, why } of unmade) {
+    const { isDenial = true, needs = [] } = refusal ?? {};
+    const key = why ?? needs.join();
+    if (isDenial) {
+      const { parts } = notChecked.get(key) ?? { parts: [] };
+      notChecked.set(key, { needs, parts: [...new Set([...parts, part])], ...(why && { why }) });
+    } else skipped.add(`${part}: this endpoint does not support ${needs.join(' or ')}`);
+  }
+  return { notChecked: [...notChecked.values()], skipped: [...skipped] };
 }
 
 /**
@@ -139,7 +179,7 @@ function isExplained({ problem }: PartProblem, others: readonly PartProblem[]): 
 export async function runChecks(
   checks: readonly PartCheck[],
   done: (made: number) => void = () => {},
-): Promise<Checked> {
+): Promise<Checked & { readonly unmade: readonly Unmade[] }> {
   let made = 0;
   const found = await eachOf(checks, async (one) => {
     const result = await resultOf(one);
@@ -147,23 +187,11 @@ export async function runChecks(
     done(made);
     return result;
   });
-  const problems = found.flatMap(({ problems }) => problems);
-  const othersOf = (found: PartProblem) =>
-    problems.filter((other) => other.part === found.part && other.problem !== found.problem);
-  const notChecked = new Map<string, { needs: readonly string[]; parts: string[] }>();
-  const skipped = new Set<string>();
-  for (const { part, refusal } of found) {
-    if (refusal === undefined) continue;
-    const { isDenial, needs } = refusal;
-    if (isDenial) {
-      const { parts } = notChecked.get(needs.join()) ?? { parts: [] };
-      notChecked.set(needs.join(), { needs, parts: [...new Set([...parts, part])] });
-    } else skipped.add(`${part}: this endpoint does not support ${needs.join(' or ')}`);
-  }
+  const unmade = found.filter(({ refusal }) => refusal !== undefined);
   return {
-    problems: problems.filter((found) => !isExplained(found, othersOf(found))),
-    notChecked: [...notChecked.values()],
-    skipped: [...skipped],
+    problems: unexplained(found.flatMap(({ problems }) => problems)),
+    unmade,
+    ...unmadeChecks(unmade),
   };
 }
 

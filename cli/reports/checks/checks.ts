@@ -2,15 +2,7 @@ import type { BusFault } from '../../../lambdas/runtime/operations/bus-consumers
 import { READ_ACTIONS, type Resources } from '../../deployment/resources.ts';
 import { clockCheck, concurrencyLeftCheck } from './account-checks.ts';
 import { alarmCheck } from './alarm-checks.ts';
-import {
-  type CheckDeps,
-  type Checked,
-  LEVELS,
-  type Level,
-  type PartCheck,
-  readWith,
-  runChecks,
-} from './check.ts';
+import { type CheckDeps, LEVELS, type Level, type PartCheck, readWith } from './check.ts';
 import { consumerChecks } from './consumer-checks.ts';
 import { busFaultChecks, unlistedChecks } from './entry-checks.ts';
 import { postgresChecks } from './postgres-checks.ts';
@@ -19,8 +11,8 @@ import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
 import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
 
-/** Dependencies of {@link examine}. */
-export interface DoctorDeps extends CheckDeps {
+/** Dependencies of {@link allChecks}. */
+export interface AllCheckDeps extends CheckDeps {
   /** The version of the sweep's state row; `undefined` before the first pass. */
   readonly rowSchema: () => Promise<number | undefined>;
   /** The least by which this machine's clock is ahead of AWS's, milliseconds; negative if it is behind. */
@@ -29,12 +21,6 @@ export interface DoctorDeps extends CheckDeps {
   readonly roles: RoleSimulator | 'local';
   /** The parameters of other owners on the bus that cannot be used. @default none */
   readonly faults?: readonly BusFault[] | undefined;
-}
-
-/** The result of {@link examine}. */
-export interface Examination extends Checked {
-  /** The number of checks that were made. */
-  readonly checks: number;
 }
 
 /** The checks up to a level, those of the flow first, in the order in which an event passes the parts. */
@@ -49,17 +35,10 @@ export function checksOf(deps: CheckDeps, upTo: Exclude<Level, 'surroundings'>):
   ]).filter(({ level }) => LEVELS.indexOf(level) <= LEVELS.indexOf(upTo));
 }
 
-/**
- * Makes all checks of a deployed Mailroom.
- *
- * @param progress - called after each check with the number of checks made, and of all
- */
-export async function examine(
-  deps: DoctorDeps,
-  progress: (made: number, all: number) => void = () => {},
-): Promise<Examination> {
+/** The checks of every level. */
+export function allChecks(deps: AllCheckDeps): PartCheck[] {
   const reading = { ...deps, resources: readOnce(deps.resources) };
-  const checks = [
+  return [
     ...checksOf(reading, 'settings'),
     ...tableSurroundingsChecks(reading),
     ...versionChecks(reading, deps.rowSchema),
@@ -73,17 +52,11 @@ export async function examine(
     ...busFaultChecks(deps.faults ?? []),
     ...(typeof deps.roles === 'string' ? [] : roleChecks(reading, deps.roles)),
   ];
-  const { problems, notChecked, skipped } = await runChecks(checks, (made) => progress(made, checks.length));
-  return {
-    checks: checks.length,
-    problems,
-    notChecked,
-    skipped: [...skipped, ...(deps.roles === 'local' ? ['roles: a local engine checks no policies'] : [])],
-  };
 }
 
-function byLevel(checks: readonly PartCheck[]): PartCheck[] {
-  return LEVELS.flatMap((level) => checks.filter((check) => check.level === level));
+/** Sorts by level, those of the flow first. */
+export function byLevel<T extends { readonly level: Level }>(items: readonly T[]): T[] {
+  return LEVELS.flatMap((level) => items.filter((item) => item.level === level));
 }
 
 /** The resources, each read once for all checks. A refused read names the actions that it needs. */

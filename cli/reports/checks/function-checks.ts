@@ -22,11 +22,15 @@ export async function* concurrencyFaults(
 ): AsyncProblems {
   const reserved = await resources.reservedConcurrency(name);
   if (reserved === undefined) {
-    yield { problem: 'no-function', text: `the function ${name} of ${part} does not exist` };
+    yield {
+      problem: 'no-function',
+      physicalId: name,
+      text: `the function ${name} of ${part} does not exist`,
+    };
   } else if (reserved === 0) {
     const text = `the function ${name} of ${part} never runs: its reserved concurrency is 0`;
     const fix = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
-    yield { problem: 'concurrency-zero', text, fix };
+    yield { problem: 'concurrency-zero', physicalId: name, text, fix };
   }
 }
 
@@ -129,12 +133,18 @@ export async function* mappingFaults(
     const pause = await paused();
     if (pause === undefined) {
       const text = `${stopped}: the event source mapping of ${invoked} is disabled`;
-      yield { problem: 'mapping-disabled', text, fix: updateMapping(first, '--enabled') };
+      yield {
+        problem: 'mapping-disabled',
+        physicalId: first.uuid,
+        text,
+        fix: updateMapping(first, '--enabled'),
+      };
     } else {
       const { isExpiring } = pause;
       const changed = changedSince(first, pause);
       yield {
         problem: isExpiring ? 'pause-expires' : 'paused',
+        physicalId: first.uuid,
         text: `${pausedText(checked.part, pause)}${changed}`,
         fix: ['npx', 'cdk-mailroom', 'resume', checked.part],
       };
@@ -145,7 +155,7 @@ export async function* mappingFaults(
     if (mapping.filters.every((found) => isDeepStrictEqual(jsonObject(found), filter))) continue;
     const text = `${filtered}. The event source mapping of ${invoked} has a filter that Mailroom does not declare`;
     const fix = updateMapping(mapping, '--filter-criteria', JSON.stringify(declared));
-    yield { problem: 'mapping-filter', text, fix, followUp: FIND_MISSED };
+    yield { problem: 'mapping-filter', physicalId: mapping.uuid, text, fix, followUp: FIND_MISSED };
   }
 }
 

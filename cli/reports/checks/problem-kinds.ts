@@ -24,6 +24,8 @@ const CAUSED_BY = {
   'no-queue': 'DeleteQueue',
   'no-entry': null,
   'bad-entry': 'PutParameter',
+  // A resource is not as its stack declares it: the call depends on the member.
+  differs: null,
   // Settings.
   'ttl-off': 'UpdateTimeToLive',
   'stream-view': 'UpdateTable',
@@ -79,16 +81,28 @@ const CAUSED_BY = {
 export type ProblemKind = keyof typeof CAUSED_BY;
 
 /** A function that an operator may have stopped on purpose. Its messages wait; a disabled rule is repaired at once, because it loses events. */
-export function isStop({ problem }: { readonly problem: ProblemKind }): boolean {
-  return problem === 'mapping-disabled' || problem === 'concurrency-zero';
+export function isStop(found: {
+  readonly problem: ProblemKind;
+  readonly member?: string | undefined;
+}): boolean {
+  const { problem, member = '' } = found;
+  return problem === 'mapping-disabled' || problem === 'concurrency-zero' || STOPPING.has(member);
 }
+
+/** The members of a mapping and of a function by which a person stops it. */
+const STOPPING: ReadonlySet<string> = new Set(['Enabled', 'ReservedConcurrentExecutions']);
 
 /**
  * The words of the command that lists the last such changes in the region, with the resource and who made them; empty if no single
  * call causes the problem. It looks for the call: CloudTrail stores the name of every call, but the resource only of some services.
  */
-export function whoChanged({ problem }: { readonly problem: ProblemKind }): readonly string[] {
-  const call = CAUSED_BY[problem];
+export function whoChanged({
+  problem,
+  call = CAUSED_BY[problem],
+}: {
+  readonly problem: ProblemKind;
+  readonly call?: string | null | undefined;
+}): readonly string[] {
   if (call === null) return [];
   const lookup = ['cloudtrail', 'lookup-events', '--lookup-attributes'];
   return ['aws', ...lookup, `AttributeKey=EventName,AttributeValue=${call}`, '--max-results', '5'];

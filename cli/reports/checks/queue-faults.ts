@@ -24,7 +24,7 @@ const MESSAGE_BYTES = 1_048_576;
 /** A registered queue that was deleted. */
 export function missingQueue(url: string, resource?: string): FoundProblem {
   const text = `the queue ${url} does not exist: messages sent to it are lost. Once it is back, \`audit\` finds the events that were in it`;
-  return { problem: 'no-queue', resource, text, followUp: FIND_MISSED };
+  return { problem: 'no-queue', resource, physicalId: url, text, followUp: FIND_MISSED };
 }
 
 /** A queue without a consumer that keeps its messages for less than the constructs set. */

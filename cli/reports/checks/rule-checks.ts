@@ -70,6 +70,11 @@ export function ruleArns(mailroom: Directory['mailroom'], consumer: ConsumerEntr
   });
 }
 
+/** The physical id of a rule in CloudFormation. */
+function ruleId(bus: string, rule: string): string {
+  return bus === DEFAULT_BUS ? rule : `${bus}|${rule}`;
+}
+
 /** A rule that delivers something other than its events. */
 function inputProblem(
   consumer: ConsumerEntry,
@@ -81,6 +86,7 @@ function inputProblem(
   return {
     problem: 'target-input',
     resource: isExternal ? 'external' : undefined,
+    physicalId: ruleId(bus, rule),
     text,
     fix: ruleFix('target-input', rule, bus, consumer, whole),
     followUp: isExternal ? undefined : FIND_MISSED,
@@ -108,6 +114,7 @@ function routeProblem(
   return {
     problem: fault,
     resource: isExternal ? 'external' : undefined,
+    physicalId: ruleId(bus, rule),
     text,
     fix: ruleFix(fault, rule, bus, consumer),
     followUp: isExternal ? undefined : FIND_MISSED,

@@ -8,9 +8,9 @@ import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { reportOf } from '../../terminal/terminal.ts';
 import { time } from '../../terminal/times.ts';
-import { type DoctorDeps, type Examination, examine } from '../checks/checks.ts';
 import { iamSimulator } from '../checks/iam-simulator.ts';
 import { pausesOf } from '../checks/pauses.ts';
+import { type DoctorDeps, type Examination, examine } from './examination.ts';
 import { NO_PROBLEM } from './finding-counts.ts';
 import {
   type CommandLines,
@@ -78,13 +78,30 @@ export function doctorJson(report: DoctorReport, lines: CommandLines) {
 
 /** The report as text: the verdict, and each problem with the command that repairs it. */
 export function doctorText(report: DoctorReport, lines: CommandLines): string {
-  const { skipped, checks, stack, region, at } = report;
+  const { skipped, allowed, stack, region, at } = report;
   const findings = [...problemFindings(report.problems, lines), ...notCheckedFindings(report)];
-  const [first = paint.green(NO_PROBLEM), ...others] = countTexts(findings, report);
-  const verdict = [`${first} in ${many(checks, 'check')}`, ...others].join(', ');
+  const counts = countTexts(findings, report);
+  const verdict = counts.length === 0 ? paint.green(NO_PROBLEM) : counts.join(', ');
+  const { resources } = report.compared;
+  const extent = `${many(resources, 'resource')} compared member by member, ${many(report.checks, 'relation')} checked`;
   return [
-    prose(`${paint.bold(verdict)}  ${stack}, ${region}, ${time(at)}`),
+    prose(`${paint.bold(`${verdict}: ${extent}`)}  ${stack}, ${region}, ${time(at)}`),
     ...findingLines(findings),
+    ...allowed.map(({ text }) => prose(paint.dim(`  changed, as a person may: ${text}`), 4)),
+    ...notComparedLines(report),
     ...skipped.map((what) => prose(paint.dim(`  skipped: ${what}`), 4)),
   ].join('\n');
+}
+
+/** One line about what was not compared: the types as a whole, and the members of others. */
+function notComparedLines({ notCompared }: DoctorReport): string[] {
+  if (notCompared.length === 0) return [];
+  const types = notCompared.filter(({ member }) => member === undefined);
+  const names = types.map(({ type, count }) => `${count} ${type.replace(/^AWS::/, '')}`);
+  const members = new Set(notCompared.flatMap(({ type, member }) => (member ? [`${type} ${member}`] : [])));
+  const all = [
+    ...names,
+    ...(members.size === 0 ? [] : [`${many(members.size, 'member')} of other types (--json)`]),
+  ];
+  return [prose(paint.dim(`  not compared: ${all.join(', ')}`), 4)];
 }

@@ -64,12 +64,12 @@ export function problemFindings(problems: readonly PartProblem[], lines: Command
 
 /** The checks that were not made, as findings. */
 export function notCheckedFindings({ notChecked }: Checked): Finding[] {
-  return notChecked.map(({ needs, parts }) => ({
+  return notChecked.map(({ needs, parts, why }) => ({
     state: 'look',
     code: 'not-checked',
     part: null,
     count: null,
-    what: `not checked: ${parts.join(', ')}; needs ${needs.join(' and ')}`,
+    what: `not checked: ${parts.join(', ')}; ${why ?? `needs ${needs.join(' and ')}`}`,
     commands: [],
   }));
 }

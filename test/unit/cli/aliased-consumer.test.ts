@@ -10,7 +10,7 @@ import { awsResources } from '../../../cli/deployment/aws-resources.ts';
 import type { Clients } from '../../../cli/deployment/clients.ts';
 import { readFunction } from '../../../cli/deployment/deployed-function.ts';
 import { checkBodies } from '../../../cli/deployment/invoke.ts';
-import { examine } from '../../../cli/reports/checks/checks.ts';
+import { examine } from '../../../cli/reports/findings/examination.ts';
 import { systemClock } from '../../../lambdas/runtime/base/clock.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { STUB_CONFIGURATION } from '../../support/stub-client.ts';

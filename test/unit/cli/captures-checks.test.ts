@@ -1,8 +1,8 @@
 import { test } from 'vitest';
 import { auditText } from '../../../cli/reports/audit/audit-text.ts';
-import type { DoctorDeps } from '../../../cli/reports/checks/checks.ts';
-import { examine } from '../../../cli/reports/checks/checks.ts';
 import { doctorReport, doctorText } from '../../../cli/reports/findings/doctor.ts';
+import type { DoctorDeps } from '../../../cli/reports/findings/examination.ts';
+import { examine } from '../../../cli/reports/findings/examination.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';

@@ -1,9 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { type DoctorDeps, examine } from '../../../cli/reports/checks/checks.ts';
 import type { RoleNeed } from '../../../cli/reports/checks/role-checks.ts';
 import { doctorReport, doctorText } from '../../../cli/reports/findings/doctor.ts';
+import { type DoctorDeps, examine } from '../../../cli/reports/findings/examination.ts';
 import { COLUMNS } from '../../../cli/terminal/prose.ts';
+import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
+import type { EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
@@ -154,6 +156,19 @@ describe('the doctor finds, and names the command that repairs it:', () => {
     'no alarms': ({ settings }) => {
       settings.alarms = [];
     },
+    'a queue whose visibility timeout was changed': ({ changeMember }) =>
+      changeMember('workerQueue', 'VisibilityTimeout', 10),
+    'a queue policy with another statement': ({ declared, changeMember }) => {
+      const policy = declared.find(({ logicalId }) => logicalId === 'workerQueuePolicy')?.properties;
+      const { Statement } = { ...(policy?.PolicyDocument as { Statement: readonly object[] }) };
+      const deny = { Effect: 'Deny', Principal: '*', Action: 'sqs:ReceiveMessage' };
+      changeMember('workerQueuePolicy', 'PolicyDocument', { Statement: [deny, ...Statement] });
+    },
+    'a dead-letter queue that was deleted': ({ removeResource }) => removeResource('workerDeadLetters'),
+    'a variable that may be a secret': ({ changeMember }) =>
+      changeMember('workerFunction', 'Environment', {
+        Variables: { MAILROOM_TABLE: 'Mailroom', API_KEY: 'x' },
+      }),
     'a clock of this machine that is ahead': ({ deps }) => Object.assign(deps, { machineAheadMs: 60_000 }),
   };
 
@@ -169,11 +184,101 @@ describe('the doctor finds, and names the command that repairs it:', () => {
       const prose = plain.split('\n').filter((line) => !/^ {4}(aws|npx|npm|sudo) /.test(line));
       expect(prose.filter((line) => line.length > COLUMNS)).toEqual([]);
       const found = problems.map(({ part, problem }) => `${part}: ${problem}`);
-      shown.push(
-        [`# ${what}: ${found}`, plain.replace(/^1 problem in \d+ checks.*\n+/, '').trim(), ''].join('\n'),
-      );
+      shown.push([`# ${what}: ${found}`, plain.slice(plain.indexOf('•')), ''].join('\n'));
     }
     await expect(shown.join('\n')).toMatchFileSnapshot('captures/doctor-problems.txt');
+  });
+});
+
+describe('the comparison with the stacks', () => {
+  const denied = () => {
+    const message = 'User: me is not authorized to perform: cloudformation:GetTemplate on resource: x';
+    return Promise.reject(Object.assign(new Error(message), { name: 'AccessDenied' }));
+  };
+
+  test('does not repeat what a check of the flow reports', async () => {
+    const deployed = resourcesInMemory();
+    deployed.changeRule('bus|worker-rule', { enabled: false });
+    deployed.changeMember('workerRule', 'State', 'DISABLED');
+    deployed.reserved.set(worker.function, 0);
+    deployed.changeMember('workerFunction', 'ReservedConcurrentExecutions', 0);
+    deployed.queues.delete(worker.queue);
+    deployed.removeResource('workerQueue');
+    deployed.removeResource('workerDeadLetters');
+    const { problems } = await examined(deployed.deps);
+    const differences = problems.filter(({ problem }) => problem === 'differs');
+    expect(differences.map(({ resource }) => resource)).toEqual(['workerDeadLetters']);
+    const others = problems.filter(({ problem }) => problem !== 'differs').map(({ problem }) => problem);
+    expect(others).toEqual(expect.arrayContaining(['rule-disabled', 'concurrency-zero', 'no-queue']));
+  });
+
+  test('names what a person changed and may change, and still finds no problem', async () => {
+    const { deps, changeMember } = resourcesInMemory();
+    changeMember('workerFunction', 'ReservedConcurrentExecutions', 5);
+    const { ok, problems, allowed, text } = await examined(deps);
+    expect({ ok, problems }).toEqual({ ok: true, problems: [] });
+    expect(allowed).toMatchObject([
+      { type: 'AWS::Lambda::Function', member: 'ReservedConcurrentExecutions' },
+    ]);
+    expect(unwrapped(text)).toContain('changed, as a person may: worker: ReservedConcurrentExecutions');
+  });
+
+  test('counts what it does not compare', async () => {
+    const { deps, declared } = resourcesInMemory();
+    const stack = directory.mailroom;
+    const logs = { type: 'AWS::Logs::LogGroup', physicalId: 'logs', part: 'sweep', stack, properties: {} };
+    declared.push({ ...logs, logicalId: 'Logs' }, { ...logs, logicalId: 'OtherLogs' });
+    const { ok, notCompared, text } = await examined(deps);
+    expect({ ok, notCompared }).toEqual({
+      ok: true,
+      notCompared: [{ type: 'AWS::Logs::LogGroup', why: 'unknown type', count: 2 }],
+    });
+    expect(text).toContain('not compared: 2 Logs::LogGroup');
+  });
+
+  test('of a stack that the caller may not read is not made, and the action that it lacks is named', async () => {
+    const { deps } = resourcesInMemory();
+    const declarations = {
+      of: ({ stack }: { stack: string }) =>
+        stack === worker.stack ? denied() : deps.declarations.of({ stack }),
+    };
+    const { ok, notChecked, compared } = await examined({ ...deps, declarations });
+    expect(ok).toBe(false);
+    expect(notChecked).toEqual([{ needs: ['cloudformation:GetTemplate'], parts: [worker.name] }]);
+    expect(compared.resources).toBe(3);
+  });
+
+  test.each([
+    [
+      'that CloudFormation does not have',
+      async () => undefined,
+      `CloudFormation has no stack ${worker.stack}`,
+    ],
+    [
+      'that is being deployed',
+      () => Promise.reject(new MailroomError('NOT_COMPARED', 'The stack is being deployed')),
+      'The stack is being deployed',
+    ],
+  ])('of a stack %s is not made, and the reason is named', async (_, of, why) => {
+    const { deps } = resourcesInMemory();
+    const declarations = {
+      of: (stack: EntryStack) => (stack.stack === worker.stack ? of() : deps.declarations.of(stack)),
+    };
+    const { ok, notChecked, text } = await examined({ ...deps, declarations });
+    expect(ok).toBe(false);
+    expect(notChecked).toEqual([{ needs: [], parts: [worker.name], why }]);
+    expect(unwrapped(text)).toContain(`not checked: ${worker.name}; ${why}`);
+  });
+
+  test('of a resource that the caller may not read is not made, and the others are', async () => {
+    const { deps } = resourcesInMemory();
+    const of: typeof deps.properties.of = (resource) =>
+      resource.type === 'AWS::Events::Rule' ? denied() : deps.properties.of(resource);
+    const { notChecked, compared } = await examined({ ...deps, properties: { of } });
+    expect(notChecked).toEqual([
+      { needs: ['events:DescribeRule', 'events:ListTargetsByRule'], parts: [worker.name] },
+    ]);
+    expect(compared.resources).toBe(8);
   });
 });
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { auditJson } from '../../../cli/reports/audit/audit-text.ts';
-import { examine } from '../../../cli/reports/checks/checks.ts';
 import { REDRIVE_VERDICTS } from '../../../cli/reports/dead-letters/redrive-plan.ts';
 import { doctorJson, doctorReport } from '../../../cli/reports/findings/doctor.ts';
+import { examine } from '../../../cli/reports/findings/examination.ts';
 import type { NeighborStatus } from '../../../cli/reports/status/bus-status.ts';
 import type { Warning } from '../../../cli/reports/status/consumer-warnings.ts';
 import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-status.ts';
@@ -120,10 +120,14 @@ test('status prints the members in docs/cli-json.md', async () => {
 
 test('doctor prints the members in docs/cli-json.md', async () => {
   const [expected] = await documented('doctor');
-  const { deps } = resourcesInMemory();
+  const { deps, declared, changeMember } = resourcesInMemory();
+  changeMember('workerQueue', 'MessageRetentionPeriod', 60);
+  const logs = { type: 'AWS::Logs::LogGroup', logicalId: 'Logs', physicalId: 'logs', properties: {} };
+  declared.push({ ...logs, part: 'sweep', stack: directory.mailroom });
+  const [queue] = declared.filter(({ logicalId }) => logicalId === 'workerQueue');
+  Object.assign(queue?.properties ?? {}, { Tags: [] });
   const resources = {
     ...deps.resources,
-    expiryAttribute: async () => undefined,
     alarms: () => Promise.reject(Object.assign(new Error(), { name: 'AccessDenied' })),
   };
   const report = doctorReport(directory, 'eu-west-1', 1, await examine({ ...deps, resources }));

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { troublesOf } from '../../../cli/page/client/flow/troubles.ts';
-import { examine } from '../../../cli/reports/checks/checks.ts';
 import { pausesOf } from '../../../cli/reports/checks/pauses.ts';
 import { doctorReport, doctorText } from '../../../cli/reports/findings/doctor.ts';
+import { examine } from '../../../cli/reports/findings/examination.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { unwrapped } from '../../support/captured-io.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { examine } from '../../../cli/reports/checks/checks.ts';
+import { examine } from '../../../cli/reports/findings/examination.ts';
 import { directory, queueArn, worker } from './support/mailroom-in-memory.ts';
 import { resourcesInMemory, targetOf } from './support/resources-in-memory.ts';
 

@@ -59,6 +59,8 @@ export function memoryDeployment(
     postgres: mailroom.postgres,
     queues,
     resources: deployed.resources,
+    declarations: deployed.deps.declarations,
+    properties: deployed.deps.properties,
     enableMapping: deployed.enableMapping,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),

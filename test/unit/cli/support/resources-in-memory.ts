@@ -1,3 +1,4 @@
+import type { DeclaredResource } from '../../../../cli/deployment/declared-resources.ts';
 import type {
   BacklogHistory,
   DeployedAlarm,
@@ -9,7 +10,8 @@ import type {
   Resources,
 } from '../../../../cli/deployment/resources.ts';
 import { runChecks } from '../../../../cli/reports/checks/check.ts';
-import { checksOf, type DoctorDeps } from '../../../../cli/reports/checks/checks.ts';
+import { checksOf } from '../../../../cli/reports/checks/checks.ts';
+import type { DoctorDeps } from '../../../../cli/reports/findings/examination.ts';
 import { relaySettings } from '../../../../lambdas/runtime/base/config.ts';
 import { consumerSettings } from '../../../../lambdas/runtime/base/consumer-config.ts';
 import { encodeRulePattern } from '../../../../lambdas/runtime/bus/rule-pattern.ts';
@@ -214,9 +216,22 @@ export function resourcesInMemory(directory: Directory = deployed) {
     backlog: async () => settings.backlog,
     alarms: async () => settings.alarms,
   };
+  const declared = declaredResources(directory);
+  const properties = new Map<string, DeclaredResource['properties'] | undefined>(
+    declared.map((resource) => [resource.logicalId, resource.properties]),
+  );
   const deps: DoctorDeps = {
     directory,
     resources,
+    declarations: {
+      of: async ({ stack: name }) => declared.filter(({ stack }) => stack.stack === name),
+    },
+    properties: {
+      of: async ({ type, physicalId }) => {
+        const found = declared.find((one) => one.type === type && one.physicalId === physicalId);
+        return properties.get(found?.logicalId ?? '');
+      },
+    },
     pauses: async () => undefined,
     now: NOW,
     sweptAt: async () => NOW - 60_000,
@@ -234,6 +249,12 @@ export function resourcesInMemory(directory: Directory = deployed) {
   return {
     resources,
     deps,
+    declared,
+    /** Sets a member of a deployed resource; `undefined` unsets it. */
+    changeMember: (logicalId: string, member: string, value: unknown) =>
+      replace(properties, logicalId, { [member]: value }),
+    /** Deletes a deployed resource. */
+    removeResource: (logicalId: string) => properties.set(logicalId, undefined),
     mappings,
     reserved,
     readers,
@@ -256,6 +277,73 @@ export function resourcesInMemory(directory: Directory = deployed) {
         if (own.some((mapping) => mapping.uuid === uuid)) changeMapping(name, { enabled });
     },
   };
+}
+
+/** What the stacks of a Mailroom declare, as far as a test changes it. */
+function declaredResources({ mailroom, consumers }: Directory): DeclaredResource[] {
+  const { table, bus, failureQueue, sweepFunction } = mailroom;
+  const retention = { MessageRetentionPeriod: 14 * 86_400 };
+  const Variables = { MAILROOM_TABLE: table, API_KEY: 'secret' };
+  const queue = 'AWS::SQS::Queue';
+  return [
+    {
+      ...{ type: 'AWS::DynamoDB::GlobalTable', logicalId: 'Table', physicalId: table, part: 'table' },
+      properties: {
+        StreamSpecification: { StreamViewType: 'NEW_IMAGE' },
+        TimeToLiveSpecification: { AttributeName: 'expiresAt', Enabled: true },
+        Replicas: [{ Region: 'eu-west-1', DeletionProtectionEnabled: true }],
+      },
+    },
+    {
+      ...{ type: queue, logicalId: 'Failures', physicalId: failureQueue, part: 'stream relay' },
+      properties: retention,
+    },
+    {
+      ...{ type: 'AWS::Lambda::Function', logicalId: 'Sweep', physicalId: sweepFunction, part: 'sweep' },
+      properties: { Environment: { Variables } },
+    },
+    ...consumers.flatMap((consumer) => {
+      const { name: part, queue: url, deadLetterQueue, rule = '', maxAttempts } = consumer;
+      const RedrivePolicy = {
+        deadLetterTargetArn: queueArn(deadLetterQueue),
+        maxReceiveCount: maxAttempts + 15,
+      };
+      const target = { Id: 'Target0', Arn: queueArn(url) };
+      return [
+        {
+          ...{ type: queue, logicalId: `${part}Queue`, physicalId: url, part },
+          properties: { ...retention, VisibilityTimeout: 180, RedrivePolicy },
+        },
+        {
+          ...{ type: queue, logicalId: `${part}DeadLetters`, physicalId: deadLetterQueue, part },
+          properties: retention,
+        },
+        {
+          ...{ type: 'AWS::SQS::QueuePolicy', logicalId: `${part}QueuePolicy`, physicalId: 'policy', part },
+          properties: { Queues: [url], PolicyDocument: JSON.parse(queuePolicy({ mailroom, consumers })) },
+        },
+        {
+          ...{ type: 'AWS::Events::Rule', logicalId: `${part}Rule`, physicalId: `${bus}|${rule}`, part },
+          properties: { State: 'ENABLED', Targets: [target] },
+        },
+        {
+          ...{ type: 'AWS::Lambda::EventSourceMapping', logicalId: `${part}Mapping`, part },
+          physicalId: `${part}-mapping`,
+          properties: {
+            FunctionName: consumer.function,
+            EventSourceArn: queueArn(url),
+            FunctionResponseTypes: ['ReportBatchItemFailures'],
+            ScalingConfig: { MaximumConcurrency: 100 },
+          },
+        },
+        {
+          ...{ type: 'AWS::Lambda::Function', logicalId: `${part}Function`, part },
+          physicalId: consumer.function,
+          properties: { Environment: { Variables }, MemorySize: 512 },
+        },
+      ].map((resource) => ({ ...resource, stack: consumer }));
+    }),
+  ].map((resource) => ({ stack: mailroom, ...resource }));
 }
 
 /** The functions of a Mailroom, with the settings that its consumers and its relay declare. */

@@ -1,0 +1,63 @@
+import { type Checked, type PartProblem, runChecks, unexplained, unmadeChecks } from '../checks/check.ts';
+import { type AllCheckDeps, allChecks, byLevel } from '../checks/checks.ts';
+import type { Difference } from '../drift/compare.ts';
+import { type ComparedStacks, compareStacks, type StackDeps } from '../drift/compared-stacks.ts';
+import { differenceProblem } from '../drift/difference-problem.ts';
+
+/** Dependencies of {@link examine}. */
+export interface DoctorDeps extends AllCheckDeps, StackDeps {}
+
+/** The result of {@link examine}. */
+export interface Examination extends Checked, Pick<ComparedStacks, 'compared' | 'notCompared'> {
+  /** The number of checks that were made. */
+  readonly checks: number;
+  /** The differences that a person may make. */
+  readonly allowed: readonly PartProblem[];
+}
+
+/**
+ * Makes all checks of a deployed Mailroom, and compares its resources with its stacks.
+ *
+ * @param progress - called after each check with the number of checks made, and of all
+ */
+export async function examine(
+  deps: DoctorDeps,
+  progress: (made: number, all: number) => void = () => {},
+): Promise<Examination> {
+  const checks = allChecks(deps);
+  const [found, stacks] = await Promise.all([
+    runChecks(checks, (made) => progress(made, checks.length)),
+    compareStacks(deps),
+  ]);
+  const unmade = unmadeChecks([...found.unmade, ...stacks.unmade]);
+  const unsaid = stacks.differences.filter((difference) => !isSaid(difference, found.problems));
+  return {
+    checks: checks.length,
+    problems: inOrder(unexplained([...found.problems, ...unsaid.map(differenceProblem)])),
+    allowed: stacks.allowed.map(differenceProblem),
+    compared: stacks.compared,
+    notCompared: stacks.notCompared,
+    notChecked: unmade.notChecked,
+    skipped: [
+      ...unmade.skipped,
+      ...(deps.roles === 'local' ? ['roles: a local engine checks no policies'] : []),
+    ],
+  };
+}
+
+/** True for a difference that a check has found, too. */
+function isSaid({ resource, means }: Difference, problems: readonly PartProblem[]): boolean {
+  return problems.some(
+    ({ part, problem, physicalId = resource.physicalId }) =>
+      means.saidBy?.includes(problem) &&
+      physicalId === resource.physicalId &&
+      (part === resource.part || problem === 'no-bus'),
+  );
+}
+
+/** The problems of a part together, the most severe first. */
+function inOrder(problems: readonly PartProblem[]): PartProblem[] {
+  const sorted = byLevel(problems);
+  const parts = new Set(sorted.map(({ part }) => part));
+  return [...parts].flatMap((part) => sorted.filter((problem) => problem.part === part));
+}
