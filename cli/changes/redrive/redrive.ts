@@ -1,3 +1,4 @@
+import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { dropStaleDead } from '../../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
@@ -7,7 +8,7 @@ import { eachOf } from '../../deployment/rows-reader.ts';
 import { requireNotPaused } from '../../reports/checks/pauses.ts';
 import { changingRule } from '../../reports/checks/rule-checks.ts';
 import { choose, type DeadLetterChoice } from '../../reports/dead-letters/choice.ts';
-import { deadLetterSource, putBack } from '../../reports/dead-letters/dead-letters.ts';
+import { type DeadLetter, deadLetterSource, putBack } from '../../reports/dead-letters/dead-letters.ts';
 import { lowestFirst } from '../../reports/dead-letters/redrive-order.ts';
 import { judgeDeadLetters } from '../../reports/dead-letters/redrive-plan.ts';
 import { orderReader } from '../../reports/order/order-of-aggregate.ts';
@@ -80,12 +81,21 @@ export const redrive: OperatorChange<RedriveOptions, HeldPlan, Redriven, ReturnT
     }
     if (source.kind === 'dead' && runs.length > 0)
       terminal.say('The sweep publishes the events: each of the three steps can take a minute.');
-    await settleUnreadable(deployment, source, handled, note);
-    // The inbox would only absorb them.
-    await eachOf(handled, async ({ id, received }) => {
-      if (source.kind === 'dead') await dropStaleDead(deployment, id);
-      else if (received !== undefined) await queues.remove(source.url, received);
+    const errors: unknown[] = [];
+    const undeleted = await eachOf(handled, async (deadLetter) => {
+      const { id, received } = deadLetter;
+      try {
+        await settleUnreadable(deployment, source, [deadLetter], note);
+        // The inbox would only absorb it.
+        if (source.kind === 'dead') await dropStaleDead(deployment, id);
+        else if (received !== undefined) await queues.remove(source.url, received);
+        return [];
+      } catch (error) {
+        errors.push(error);
+        return [{ deadLetter, code: errorCode(error), message: errorMessage(error) }];
+      }
     });
+    if (runs.length === 0 && errors.length > 0 && errors.length === handled.length) throw errors[0];
     const redriver = redriverOf(
       {
         ...deployment,
@@ -96,15 +106,22 @@ export const redrive: OperatorChange<RedriveOptions, HeldPlan, Redriven, ReturnT
     );
     const waitMs = wait ?? (source.kind === 'dead' ? DEAD_WAIT_MS : WAIT_MS);
     const pace = { ratePerS, waitMs, keepGoing };
-    const redriven = await redriveInSteps({ ...terminal, clock }, runs, redriver, pace);
-    await settleUnreadable(deployment, source, [...redriven.done, ...redriven.handled], note);
-    return redriven;
+    const look = async (deadLetter: DeadLetter) => {
+      const progress = await redriver.look(deadLetter);
+      const isOver = progress.state === 'done' || progress.state === 'handled';
+      // Repeated with the look if it fails.
+      if (isOver) await settleUnreadable(deployment, source, [deadLetter], note);
+      return progress;
+    };
+    const redriven = await redriveInSteps({ ...terminal, clock }, runs, { ...redriver, look }, pace);
+    return { ...redriven, failed: [...undeleted.flat(), ...(redriven.failed ?? [])] };
   },
   result: ({ terminal }, { plan, made }) => {
     const { judged, changed = [] } = plan;
     const handled = judged.filter(({ verdict }) => verdict === 'handled');
     const left = judged.length + changed.length - handled.length;
-    const isDone = made === undefined || made.done.length + made.handled.length === left;
+    const over = (made?.done.length ?? 0) + (made?.handled.length ?? 0);
+    const isDone = made === undefined || (over === left && (made.failed ?? []).length === 0);
     const isStopped = made !== undefined && terminal.signal.aborted;
     return {
       json: redriveJson(plan, made),

@@ -49,13 +49,15 @@ export function redrivenText(
 
 function numbersText({ source, judged }: RedrivePlan, redriven: Redriven, verb: string): string {
   const { done, handled, superseded, back, retrying = [], failed = [], waiting, untried } = redriven;
-  const { runs, handled: before } = counts(judged);
-  if (runs + before === 0) return `Nothing in ${source.name} would run again.`;
+  const { runs, handled: settled } = counts(judged);
+  const ids = new Set(failed.map(({ deadLetter }) => deadLetter.id));
+  const before = judged.filter(({ verdict, id }) => verdict === 'handled' && !ids.has(id)).length;
+  if (runs + settled === 0) return `Nothing in ${source.name} would run again.`;
   const others = [
     [superseded.length, 'superseded'],
     [before + handled.length, 'deleted as already handled'],
     [back.length + retrying.length, 'failed again'],
-    [failed.length, 'not sent'],
+    [failed.length, 'not redriven'],
     [waiting.length, 'without a result'],
     [untried.length, 'not tried'],
   ] as const;

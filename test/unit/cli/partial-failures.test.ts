@@ -105,7 +105,7 @@ test('the text of a redrive of which one send fails names the dead letter and th
   const argv = ['dlq', 'redrive', 'consumer:worker', '--apply', '--reason', 'a test'];
   const { out } = await mailroom.until(runInMemory(mailroom, argv));
   expect(unwrapped(out)).toMatch(
-    /2 of 3 processed, 1 not sent\. .* The redrive of \S+ failed: ThrottlingException: Rate exceeded Repeat/,
+    /2 of 3 processed, 1 not redriven\. .* The redrive of \S+ failed: ThrottlingException: Rate exceeded Repeat/,
   );
 });
 
@@ -135,4 +135,23 @@ test('a redrive deletes the pointer of an event that is DEAD no longer, as it re
   expect(made.code).toBe(0);
   expect(resultsOf(made).map(({ outcome }) => outcome)).toEqual(['deleted']);
   expect(ids.map((id) => pointerOf(id) !== undefined)).toEqual([true, false, true]);
+});
+
+test('a redrive that cannot delete one handled dead letter deletes and redrives the others, and reports it', async () => {
+  const { ids, failing, ...mailroom } = await threeLetters();
+  for (const nth of [0, 1]) {
+    const body = JSON.parse(mailroom.queue.deadLetters()[nth]?.body ?? '');
+    const eventId = String(body.detail.eventId);
+    const argv = ['messages', 'resolve', 'worker', eventId, ...APPLY];
+    expect((await mailroom.until(runInMemory(mailroom, argv))).code).toBe(0);
+  }
+  failing('remove', 0);
+  const made = await mailroom.until(runInMemory(mailroom, ['dlq', 'redrive', 'consumer:worker', ...APPLY]));
+  expect(made.code).toBe(1);
+  expect(resultsOf(made).map(({ id, outcome }) => [id, outcome])).toEqual([
+    [ids[0], 'failed'],
+    [ids[1], 'deleted'],
+    [ids[2], 'processed'],
+  ]);
+  expect(resultsOf(made)[0]).toMatchObject({ code: 'ThrottlingException', message: 'Rate exceeded' });
 });

@@ -108,6 +108,24 @@ test('a dead letter without an inbox row is marked as sent again on its outbox r
   expect(deadLetters.map(rowOf).map((row) => row?.status)).toEqual(['PUBLISHED', 'PUBLISHED', undefined]);
 });
 
+test.each([
+  ['failed with the same cause', { status: 'FAILED', fingerprint: CAUSE, attempts: 1 }, 'back', false],
+  ['failed with another cause', { status: 'FAILED', fingerprint: 'other', attempts: 1 }, 'retrying', false],
+  ['was rejected again', { status: 'REJECTED', fingerprint: CAUSE }, 'back', true],
+] as const)(
+  'of an ordered message that %s, the dead letter is deleted only if no attempt follows',
+  async (_, row, state, isDeleted) => {
+    const { deadLetters, memory, put, calls } = scene(1, () => PROCESSED);
+    const [letter] = deadLetters;
+    if (letter === undefined) throw new Error('No dead letter');
+    await put(letter.eventId ?? '', { ...row, fence: 'after' });
+    const queues = { remove: async () => void calls.push('remove') } as Partial<Queues> as Queues;
+    const { look } = queueRedriver(withStored({ table: memory, queues }), source, NOTE);
+    expect(await look({ ...letter, isOrdered: true })).toMatchObject({ state });
+    expect(calls).toEqual(isDeleted ? ['remove'] : []);
+  },
+);
+
 describe('a redrive', () => {
   test('sends 1, then 10, then the rest, each step when the one before is processed', async () => {
     const slow: Reaction = [{ status: 'PROCESSED', afterMs: 5_000 }];

@@ -53,7 +53,7 @@ export async function planRepair(
   missing: readonly MissingEvent[],
 ): Promise<RepairPlan> {
   const plans = await Promise.all(
-    deps.directory.consumers.map((consumer) => planConsumer(deps, consumer, missing)),
+    deps.directory.consumers.map((consumer) => planConsumer(deps, consumer, missing, unreadBecause)),
   );
   return { toSend: plans.flatMap(({ toSend }) => toSend), unsent: plans.flatMap(({ unsent }) => unsent) };
 }
@@ -86,7 +86,7 @@ export async function repairMissing(
     return `it could not be sent: ${errorCode(error)}: ${errorMessage(error)}`;
   };
   for (const consumer of deps.directory.consumers) {
-    const plan = await planConsumer(deps, consumer, missing);
+    const plan = await planConsumer(deps, consumer, missing, failed);
     unsent.push(...plan.unsent);
     const [first] = plan.toSend;
     if (first === undefined) continue;
@@ -94,7 +94,13 @@ export async function repairMissing(
     const events =
       number === 1 ? `event, ${first.eventId}` : `events, ${first.eventId} to ${plan.toSend.at(-1)?.eventId}`;
     const subject = `${consumer.name}: ${number} missing ${events}`;
-    await recordOperation(deps, { ...note, command, subject });
+    try {
+      await recordOperation(deps, { ...note, command, subject });
+    } catch (error) {
+      const why = failed(error);
+      unsent.push(...plan.toSend.map((event) => ({ ...event, why })));
+      continue;
+    }
     const [, , , region = '', account = ''] = plan.queueArn.split(':');
     await pMap(
       plan.toSend,
@@ -110,21 +116,39 @@ export async function repairMissing(
   return { sent, unsent };
 }
 
-/** The events of one consumer, in the order of the audit. */
+function unreadBecause(error: unknown): string {
+  return `it could not be read: ${errorCode(error)}: ${errorMessage(error)}`;
+}
+
+/**
+ * The events of one consumer, in the order of the audit.
+ *
+ * @param failed - the reason of those of which the queue or the row could not be read: they do not stop the others
+ */
 async function planConsumer(
   deps: Pick<RepairDeps, 'table' | 'stored' | 'queues'>,
   consumer: ConsumerEntry,
   missing: readonly MissingEvent[],
+  failed: (error: unknown) => string,
 ): Promise<RepairPlan & { readonly queueArn: string }> {
   const events = missing.filter((event) => event.consumer === consumer.name);
-  const depth = events.length === 0 ? undefined : await depthOf(deps.queues, consumer.queue);
+  let depth: Awaited<ReturnType<typeof depthOf>>;
+  try {
+    depth = events.length === 0 ? undefined : await depthOf(deps.queues, consumer.queue);
+  } catch (error) {
+    const why = failed(error);
+    return { queueArn: '', toSend: [], unsent: events.map((event) => ({ ...event, why })) };
+  }
   if (depth === undefined) {
     const why = `its queue does not exist; \`${deployWords(consumer).join(' ')}\` restores it`;
     return { queueArn: '', toSend: [], unsent: events.map((event) => ({ ...event, why })) };
   }
   const judged = await pMap(
     events,
-    async (event) => ({ event, why: (await readSendable(deps, event.eventId)).why }),
+    async (event) => ({
+      event,
+      why: await readSendable(deps, event.eventId).then(({ why }) => why, failed),
+    }),
     { concurrency: SENDS_AT_ONCE },
   );
   return {

@@ -102,6 +102,29 @@ describe('a repair', () => {
     });
   });
 
+  test('of a consumer whose queue cannot be read sends the events of the others, and reports both', async () => {
+    const rig = auditRig();
+    const { eventId } = await rig.event(LONG_AGO);
+    const report = await rig.run();
+    const { missing } = report;
+    const { depth } = rig.queues;
+    rig.queues.depth = async (url) => {
+      if (url === 'payments-queue') throw Object.assign(new Error('No access'), { name: 'AccessDenied' });
+      return depth(url);
+    };
+    const planned = await planRepair(rig.deps, missing);
+    const read = 'it could not be read: AccessDenied: No access';
+    expect(planned).toMatchObject({
+      toSend: [{ consumer: 'inventory', eventId }],
+      unsent: [{ consumer: 'payments', eventId, why: read }],
+    });
+    const sent = 'it could not be sent: AccessDenied: No access';
+    expect(await rig.repair(report)).toMatchObject({
+      sent: [{ consumer: 'inventory', eventId }],
+      unsent: [{ consumer: 'payments', eventId, why: sent }],
+    });
+  });
+
   test('is planned without a change: what can be sent, and what cannot and why', async () => {
     const rig = auditRig();
     const event = await rig.event(LONG_AGO);
