@@ -11,11 +11,14 @@ import {
   type LambdaClient,
   type ListEventSourceMappingsRequest,
   paginateListEventSourceMappings,
+  paginateListFunctions,
 } from '@aws-sdk/client-lambda';
+import { GetParametersByPathCommand } from '@aws-sdk/client-ssm';
 import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
+import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { readBacklog, readInvocations, readPeak } from './aws-metrics.ts';
 import { type AwsReads, awsReads, orMissing } from './aws-reads.ts';
 import type { Clients } from './clients.ts';
@@ -27,6 +30,7 @@ import type {
   DeployedTable,
   Mapping,
   Resources,
+  WritingFunction,
 } from './resources.ts';
 
 /** The resources port on AWS. @param TableName - of the Mailroom table */
@@ -60,6 +64,13 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
     function: async (name) => {
       const found = await reads.function(name);
       return found && functionOf(found);
+    },
+    writers: () => readWriters(lambda),
+    hasMailroom: async (table) => {
+      const { Parameters = [] } = await clients.ssm.send(
+        new GetParametersByPathCommand({ Path: directoryPath(table), MaxResults: 1 }),
+      );
+      return Parameters.length > 0;
     },
     reservedConcurrency: reads.reservedConcurrency,
     concurrency: async () => {
@@ -107,6 +118,21 @@ async function readQueue(reads: AwsReads, url: string): Promise<DeployedQueue | 
     redrive: found.RedrivePolicy,
     key: found.KmsMasterKeyId || undefined,
   };
+}
+
+/** The variables that every function has which writes events to a table. */
+const WRITER_VARIABLES = ['MAILROOM_TABLE', 'MAILROOM_SERVICE', 'MAILROOM_SHARDS'];
+
+async function readWriters(client: LambdaClient): Promise<WritingFunction[]> {
+  const found: WritingFunction[] = [];
+  for await (const { Functions = [] } of paginateListFunctions({ client }, {}))
+    for (const { FunctionName: name = '', Environment } of Functions) {
+      const variables = Object.entries(Environment?.Variables ?? {});
+      // Other variables can be secrets, and no check needs them.
+      const environment = Object.fromEntries(variables.filter(([key]) => key.startsWith('MAILROOM_')));
+      if (WRITER_VARIABLES.every((key) => key in environment)) found.push({ name, environment });
+    }
+  return found;
 }
 
 function alarmOf(alarm: MetricAlarm & Pick<CompositeAlarm, 'AlarmRule'>): DeployedAlarm {

@@ -24,6 +24,10 @@ export interface Resources {
   keyState(id: string): Promise<string | undefined>;
   /** @param name - with an alias: `name:alias`. @returns `undefined` if the function does not exist */
   function(name: string): Promise<DeployedFunction | undefined>;
+  /** The functions of the account and region that write events to the table of a Mailroom. */
+  writers(): Promise<readonly WritingFunction[]>;
+  /** True if a Mailroom has this table. */
+  hasMailroom(table: string): Promise<boolean>;
   /** The reserved concurrency of a function; `null` if none is reserved, `undefined` if the function does not exist. */
   reservedConcurrency(functionName: string): Promise<number | null | undefined>;
   concurrency(): Promise<AccountConcurrency>;
@@ -51,6 +55,8 @@ export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> 
   rulesTo: ['events:ListRuleNamesByTarget'],
   keyState: ['kms:DescribeKey'],
   function: ['lambda:GetFunctionConfiguration'],
+  writers: ['lambda:ListFunctions'],
+  hasMailroom: ['ssm:GetParametersByPath'],
   reservedConcurrency: ['lambda:GetFunctionConcurrency'],
   concurrency: ['lambda:GetAccountSettings'],
   concurrencyPeak: ['cloudwatch:GetMetricData'],
@@ -138,6 +144,11 @@ export interface DeployedFunction {
   readonly logGroup: string | undefined;
   /** Lambda's reason why it cannot run; `undefined` if it can. */
   readonly failure: string | undefined;
+}
+
+/** A function that writes events. */
+export interface WritingFunction extends Pick<DeployedFunction, 'environment'> {
+  readonly name: string;
 }
 
 /** Concurrent executions of the account's functions in the region. */

@@ -84,6 +84,7 @@ const TABLE_ACTIONS = [
 const ACCOUNT_ACTIONS = [
   'lambda:ListEventSourceMappings',
   'lambda:GetAccountSettings',
+  'lambda:ListFunctions',
   'cloudwatch:DescribeAlarms',
   'events:ListRuleNamesByTarget',
   'cloudwatch:GetMetricData',

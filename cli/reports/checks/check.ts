@@ -35,11 +35,11 @@ export interface PartProblem {
   readonly followUp?: readonly string[] | undefined;
   /** The resource's id in AWS, as CloudFormation has it: a queue's URL, a function's name, `bus|rule`. @default the part has only one */
   readonly physicalId?: string | undefined;
-  /** Of a `differs`: the resource's type in CloudFormation. */
+  /** Of a `differs` or `producer`: the resource's type in CloudFormation. */
   readonly type?: string | undefined;
-  /** Of a `differs`: the path of the member; absent: the whole resource is gone. */
+  /** Of a `differs` or `producer`: the path of the member; absent: the whole resource is gone. */
   readonly member?: string | undefined;
-  /** Of a `differs`: the values of the template and of AWS; `null`: none. */
+  /** Of a `differs`: the values of the template and of AWS; `null`: none. Of a `producer`: the value that fits its Mailroom, and its own. */
   readonly declared?: unknown;
   readonly deployed?: unknown;
   /** Of a `differs`: the API call that usually causes it, by its name in CloudTrail. */

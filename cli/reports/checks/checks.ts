@@ -6,6 +6,7 @@ import { type CheckDeps, LEVELS, type Level, type PartCheck, readWith } from './
 import { consumerChecks } from './consumer-checks.ts';
 import { busFaultChecks, unlistedChecks } from './entry-checks.ts';
 import { postgresChecks } from './postgres-checks.ts';
+import { producerChecks } from './producer-checks.ts';
 import { relationChecks } from './relation-checks.ts';
 import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
@@ -46,6 +47,7 @@ export function allChecks(deps: AllCheckDeps): PartCheck[] {
       ? []
       : postgresChecks(deps.postgres, () => deps.now).filter(({ level }) => level === 'surroundings')),
     ...relationChecks(reading),
+    ...producerChecks(reading),
     concurrencyLeftCheck(reading),
     alarmCheck(reading),
     clockCheck(deps.machineAheadMs),

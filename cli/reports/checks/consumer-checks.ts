@@ -111,7 +111,7 @@ async function* undeliverable({ consumer, directory, resources }: ConsumerSubjec
 
 /** An environment or timeout that does not fit its table, its queue or the relay. */
 async function* functionSettings({ consumer, directory, resources }: ConsumerSubject): AsyncProblems {
-  const { table, shards } = directory.mailroom;
+  const { table } = directory.mailroom;
   const { name, queue: url } = consumer;
   const found = yield* startFaults(resources, functionOf(consumer), readConsumerConfig);
   if (found === undefined) return;
@@ -123,10 +123,6 @@ async function* functionSettings({ consumer, directory, resources }: ConsumerSub
   if (settings.consumer !== name || settings.queueUrl !== url) {
     const text = `the function of ${name} has the settings of ${settings.consumer} and the queue ${settings.queueUrl}: it keeps another inbox`;
     yield { problem: 'settings', resource: 'consumer', text };
-  }
-  if (settings.shards > shards) {
-    const text = `${name} writes events to ${settings.shards} shards, but the Mailroom has ${shards}: the sweep reads the others only once the stream relay has received an event in them`;
-    yield { problem: 'settings', resource: 'shards', text };
   }
   const queue = await resources.queue(url);
   if (queue === undefined) return; // reported as `no-queue`

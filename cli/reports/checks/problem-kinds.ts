@@ -64,6 +64,7 @@ const CAUSED_BY = {
   'concurrency-full': null,
   clock: null,
   role: null,
+  producer: 'UpdateFunctionConfiguration20150331v2',
   // PostgreSQL.
   'pending-stuck': null,
   'pending-locked': null,

@@ -97,7 +97,7 @@ export function waitText(
     case 'retry':
       return `waiting for the next attempt at ${at} since the last one failed${error}`;
     case 'unswept':
-      return `in shard ${isEventId(example) ? eventIdShard(example) : '?'}, which the sweep does not read: its producer has a higher MAILROOM_SHARDS`;
+      return `in shard ${isEventId(example) ? eventIdShard(example) : '?'}, which the sweep does not read: its producer, which doctor names, has a higher MAILROOM_SHARDS`;
     case 'undeclared':
       return 'with a source that no producer of this Mailroom declares';
     case 'unreadable':

@@ -33,7 +33,12 @@ export async function examine(
   const unsaid = stacks.differences.filter((difference) => !isSaid(difference, found.problems));
   return {
     checks: checks.length,
-    problems: inOrder(unexplained([...found.problems, ...unsaid.map(differenceProblem)])),
+    problems: inOrder(
+      unexplained([
+        ...found.problems.filter((problem) => !isDeclared(problem, stacks.differences)),
+        ...unsaid.map(differenceProblem),
+      ]),
+    ),
     allowed: stacks.allowed.map(differenceProblem),
     compared: stacks.compared,
     notCompared: stacks.notCompared,
@@ -52,6 +57,17 @@ function isSaid({ resource, means }: Difference, problems: readonly PartProblem[
       means.saidBy?.includes(problem) &&
       physicalId === resource.physicalId &&
       (part === resource.part || problem === 'no-bus'),
+  );
+}
+
+/** True for a variable of a producer that its stack declares otherwise: the difference names the command that restores it. */
+function isDeclared(
+  { problem, physicalId, member }: PartProblem,
+  differences: readonly Difference[],
+): boolean {
+  return (
+    problem === 'producer' &&
+    differences.some((found) => found.resource.physicalId === physicalId && found.member === member)
   );
 }
 

@@ -99,11 +99,14 @@ const producerFields = { ...serviceFields, ...tableFields };
 /** Settings of a function that writes events. */
 export const producerSettings = settings<ProducerConfig>(producerFields);
 
+/** The variable that only a producer which publishes at once has. */
+export const AT_ONCE_VARIABLE = 'MAILROOM_AT_ONCE_TIMEOUT_MS';
+
 /** Additional settings of a function that publishes at once. */
 export const atOnceSettings = settings<AtOnceConfig>(
   {
     busName: busName('MAILROOM_BUS'),
-    timeoutMs: integer('MAILROOM_AT_ONCE_TIMEOUT_MS', 100, AT_ONCE_TIMEOUT_MAX_MS),
+    timeoutMs: integer(AT_ONCE_VARIABLE, 100, AT_ONCE_TIMEOUT_MAX_MS),
     publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
   },
   "pass publishAtOnce to the producer's mailroom.addProducer call, or set the variable yourself.",

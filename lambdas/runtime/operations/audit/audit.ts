@@ -229,7 +229,7 @@ function faultText({ text }: BusFault): string {
 function higherShardsText({ swept, used }: WalkReport['shards'], agoMs: number): string {
   const since = `${Math.max(1, Math.ceil(agoMs / HOUR_MS))}h`;
   return (
-    `Shard ${used - 1} has events, but the sweep reads ${swept} shards: a producer has a higher MAILROOM_SHARDS. To publish them, and ` +
+    `Shard ${used - 1} has events, but the sweep reads ${swept} shards: a producer, which doctor names, has a higher MAILROOM_SHARDS. To publish them, and ` +
     `have the sweep read their shards: npx cdk-mailroom sweep --since ${since} --shards ${used}`
   );
 }

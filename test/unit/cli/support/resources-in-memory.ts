@@ -188,6 +188,8 @@ export function resourcesInMemory(directory: Directory = deployed) {
     concurrency: { limit: 1_000, unreserved: 1_000 },
     peak: undefined as number | undefined,
     invocations: new Map<string, Invocations>(),
+    /** The tables of the account's Mailrooms. */
+    tables: [mailroom.table],
     backlog: { waiting: [], agesMs: [] } as BacklogHistory,
     alarms: [alarm('mailroom-ops-Stuck-1A', mailroom.stack), alarm('other', 'other-stack', { actions: [] })],
   };
@@ -209,6 +211,11 @@ export function resourcesInMemory(directory: Directory = deployed) {
       ),
     keyState: async (id) => keys.get(id),
     function: async (name) => functions.get(name),
+    writers: async () =>
+      [...functions].flatMap(([name, { environment }]) =>
+        environment.MAILROOM_SERVICE === undefined ? [] : [{ name, environment }],
+      ),
+    hasMailroom: async (name) => settings.tables.includes(name),
     reservedConcurrency: async (name) => reserved.get(name),
     concurrency: async () => settings.concurrency,
     concurrencyPeak: async () => settings.peak,
@@ -268,6 +275,9 @@ export function resourcesInMemory(directory: Directory = deployed) {
     changeQueue: (url: string, change: Partial<DeployedQueue>) => replace(queues, url, change),
     changeRule: (name: string, change: Partial<DeployedRule>) => replace(rules, name, change),
     changeFunction,
+    /** Adds a function that no construct has made. */
+    addFunction: (name: string, environment: Readonly<Record<string, string>>) =>
+      functions.set(name, running(environment)),
     changeEnvironment: (name: string, change: Readonly<Record<string, string>>) =>
       changeFunction(name, { environment: { ...functions.get(name)?.environment, ...change } }),
     changeMapping,
@@ -346,10 +356,8 @@ function declaredResources({ mailroom, consumers }: Directory): DeclaredResource
   ].map((resource) => ({ stack: mailroom, ...resource }));
 }
 
-/** The functions of a Mailroom, with the settings that its consumers and its relay declare. */
-function functionsOf({ mailroom, consumers }: Directory): Map<string, DeployedFunction> {
-  const { table: tableName, bus: busName, shards } = mailroom;
-  const running = (environment: Readonly<Record<string, string>>): DeployedFunction => ({
+function running(environment: Readonly<Record<string, string>>): DeployedFunction {
+  return {
     timeoutS: 30,
     role: 'arn:aws:iam::111122223333:role/any',
     environment,
@@ -357,7 +365,12 @@ function functionsOf({ mailroom, consumers }: Directory): Map<string, DeployedFu
     runtime: 'nodejs24.x',
     logGroup: undefined,
     failure: undefined,
-  });
+  };
+}
+
+/** The functions of a Mailroom, with the settings that its consumers and its relay declare. */
+function functionsOf({ mailroom, consumers }: Directory): Map<string, DeployedFunction> {
+  const { table: tableName, bus: busName, shards } = mailroom;
   const relay = running(
     relaySettings.encode({ ...relayConfig, tableName, busName, shards, sources: ['things'] }),
   );
