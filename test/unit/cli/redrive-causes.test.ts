@@ -134,6 +134,16 @@ test.each([
   ]);
 });
 
+test('messages that fail slowly are not all at risk: only as many are in the queue as may fail', async () => {
+  const looks = new Map<string, number>();
+  const { redriven, sent } = redriving(many('A', 200), (id) => {
+    looks.set(id, (looks.get(id) ?? 0) + 1);
+    return (looks.get(id) ?? 0) > 4 ? again('TypeError', false) : { state: 'waiting' };
+  });
+  expect(numbers(await redriven())).toMatchObject({ done: 0, failed: OTHER_FAILURES_MAX });
+  expect(sent).toHaveLength(OTHER_FAILURES_MAX);
+});
+
 test('many causes that all fail with another cause stop together', async () => {
   const ids = Array.from({ length: 60 }, (_, n) => many(`cause${n}`, 2)).flat();
   const { redriven } = redriving(ids, () => again('TypeError', false));

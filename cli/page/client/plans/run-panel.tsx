@@ -8,7 +8,16 @@ import { focusMain, hasFocus } from '../frame/route.ts';
 import { Icon, Notes, Notice, Refused, State } from '../frame/state.tsx';
 import { EventLink, Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
-import { nextOf, outcomeCounts, type RunResult, resultsOf, shownOutcome, sourceOf } from './runs.ts';
+import {
+  type CauseResult,
+  causesOf,
+  nextOf,
+  outcomeCounts,
+  type RunResult,
+  resultsOf,
+  shownOutcome,
+  sourceOf,
+} from './runs.ts';
 
 /** The runs that are shown until they are dismissed: those that this tab started or saw going on. The operations log has the others. */
 const followed = new Set<string>();
@@ -143,11 +152,11 @@ function Running({ run: { kind, progress, reached } }: RunProps) {
   );
 }
 
-/** One dead letter costs little if the cause persists: so 1 is sent first, then 10, then the rest. */
+/** One dead letter costs little if its cause persists: so of each cause 1 is sent first, then 10, then the rest. */
 function Steps({ step, steps }: { readonly step: number; readonly steps: number }) {
   return (
     <ol class="steps" aria-label="Steps">
-      {['1', '10', 'the rest'].slice(0, steps).map((label, index) => {
+      {['1 of each cause', '10 of each', 'the rest'].slice(0, steps).map((label, index) => {
         const at = index + 1 < step ? 'ok' : index + 1 === step ? 'busy' : 'idle';
         return (
           <li key={label} aria-current={at === 'busy' ? 'step' : undefined}>
@@ -163,8 +172,7 @@ function Steps({ step, steps }: { readonly step: number; readonly steps: number 
 function Results({ run: { document, error, notes } }: RunProps) {
   const results = resultsOf(document);
   const next = nextOf(document);
-  // The error that stopped a redrive, with its event.
-  const failed = results.find(({ outcome }) => outcome === 'failed-again');
+  const causes = causesOf(document);
   return (
     <>
       {error !== null && <Notice is="broken" title={<Stored text={error.message} />} />}
@@ -184,11 +192,14 @@ function Results({ run: { document, error, notes } }: RunProps) {
               );
             })}
           </ul>
-          {failed !== undefined && (
-            <p>
-              <EventLink id={failed.eventId ?? failed.id} /> failed again:{' '}
-              <Stored text={failed.detail ?? 'unknown cause'} />
-            </p>
+          {causes.length > 0 && (
+            <Table
+              caption="By cause"
+              columns={causeColumns(sourceOf(document))}
+              rows={causes}
+              keyOf={(cause) => JSON.stringify(cause)}
+              empty="Nothing was changed."
+            />
           )}
           <details>
             <summary>Each of {many(results.length, 'result')}</summary>
@@ -210,6 +221,22 @@ function Results({ run: { document, error, notes } }: RunProps) {
       {results.length === 0 && error === null && <p>Nothing was changed.</p>}
     </>
   );
+}
+
+function causeColumns(source: string): readonly Column<CauseResult>[] {
+  return [
+    { title: 'Count', cell: ({ count: number }) => count(number), isNumber: true },
+    {
+      title: 'Outcome',
+      cell: ({ outcome }) => {
+        const { is, label } = shownOutcome(outcome, source);
+        return <State is={is}>{label}</State>;
+      },
+    },
+    { title: 'Cause', cell: ({ cause }) => <Stored text={cause} clip={300} /> },
+    { title: 'Now', cell: ({ now }) => <Stored text={now} clip={300} /> },
+    { title: 'Example', cell: ({ example }) => <EventLink id={example} /> },
+  ];
 }
 
 function columnsOf(source: string): readonly Column<RunResult>[] {

@@ -1,5 +1,5 @@
 import { isObject } from '../../../../lambdas/runtime/base/json.ts';
-import { outcomeWords } from '../../../reports/dead-letters/verdict-words.ts';
+import { outcomeWords, untriedWords } from '../../../reports/dead-letters/verdict-words.ts';
 import { groupsOf, type StateName, WORST_FIRST } from '../frame/format.ts';
 import { type ShownVerdict, sentence } from './verdicts.ts';
 
@@ -57,6 +57,34 @@ function resultOf(entry: Readonly<Record<string, unknown>>): RunResult {
     outcome: text(entry.outcome) ?? '?',
     detail: text(entry.failedAgain) ?? text(entry.message) ?? text(entry.why),
   };
+}
+
+/** The dead letters of one cause with one outcome, in the document of a redrive. */
+export interface CauseResult {
+  readonly count: number;
+  readonly outcome: string;
+  /** Why they are dead letters. */
+  readonly cause: string;
+  /** The new failure, or why they were not tried; empty without one. */
+  readonly now: string;
+  /** The event id of one, or else the id of its dead letter. */
+  readonly example: string;
+}
+
+/** The causes in the document of a redrive; empty for another change, and if all of one cause were processed. */
+export function causesOf(document: unknown): CauseResult[] {
+  const listed = isObject(document) && Array.isArray(document.causes) ? document.causes : [];
+  const causes = listed.filter(isObject).map((entry) => {
+    const [failedAgain, notTried] = [text(entry.failedAgain), text(entry.notTried)];
+    return {
+      count: typeof entry.count === 'number' ? entry.count : 0,
+      outcome: text(entry.outcome) ?? '?',
+      cause: text(entry.fingerprint) ?? '-',
+      now: failedAgain ?? (notTried === null ? '' : untriedWords(notTried)),
+      example: text(entry.example) ?? '?',
+    };
+  });
+  return causes.length === 1 && causes[0]?.outcome === 'processed' ? [] : causes;
 }
 
 /** The command that comes after a run, if its document has one. */

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { withRun } from '../../../../../cli/page/client/frame/mailroom.ts';
-import { nextOf, outcomeCounts, resultsOf, shownOutcome } from '../../../../../cli/page/client/plans/runs.ts';
+import {
+  causesOf,
+  nextOf,
+  outcomeCounts,
+  resultsOf,
+  shownOutcome,
+} from '../../../../../cli/page/client/plans/runs.ts';
 import type { Run } from '../../../../../cli/page/server/protocol.ts';
 
 describe('the runs that the page shows', () => {
@@ -39,6 +45,23 @@ describe('the results of a run', () => {
       ['changed', 1],
       ['processed', 2],
     ]);
+  });
+
+  test('of a redrive have a table by cause, unless all of one cause were processed', () => {
+    const processed = { outcome: 'processed', fingerprint: 'Bank: #', count: 3, example: 'e-1' };
+    const again = { ...processed, outcome: 'failed-again', failedAgain: 'Customer: #', count: 1 };
+    const untried = { ...processed, outcome: 'untried', fingerprint: 'Tax: #', notTried: 'failed-again' };
+    expect(causesOf({ causes: [processed] })).toEqual([]);
+    expect(causesOf({ causes: [processed, again, untried] })).toEqual([
+      { count: 3, outcome: 'processed', cause: 'Bank: #', now: '', example: 'e-1' },
+      { count: 1, outcome: 'failed-again', cause: 'Bank: #', now: 'Customer: #', example: 'e-1' },
+      {
+        ...{ count: 3, outcome: 'untried', cause: 'Tax: #', example: 'e-1' },
+        now: 'Its cause failed again, so it is not fixed',
+      },
+    ]);
+    expect(causesOf({ deadLetters: [] })).toEqual([]);
+    expect(causesOf(null)).toEqual([]);
   });
 
   test('of a repair are its events, each with its consumer', () => {
