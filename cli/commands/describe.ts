@@ -90,6 +90,7 @@ function descriptionText(described: ConsumerDescription): string {
       ],
       ['function', invokedFunction(described.function, described.alias ?? undefined)],
       ...functionRows(described),
+      ...differenceRows(described),
     ],
   );
 }
@@ -113,6 +114,14 @@ function functionRows({ deployed }: ConsumerDescription): string[][] {
     ['', settings.filter((setting) => setting !== null).join(', ')],
     ['log group', logGroup],
     ...mappings.map((mapping) => ['mapping', mappingText(mapping)]),
+  ];
+}
+
+/** The members that are not as declared, and what was not compared. */
+function differenceRows({ differences, notChecked }: ConsumerDescription): string[][] {
+  return [
+    ...differences.map(({ text, allowed }) => (allowed ? ['changed', text] : ['differs', paint.red(text)])),
+    ...notChecked.map(({ needs, why = `it needs ${needs.join(', ')}` }) => ['not compared', why]),
   ];
 }
 

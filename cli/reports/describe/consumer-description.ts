@@ -11,6 +11,10 @@ import type { Deployment } from '../../deployment/deployment.ts';
 import { newest } from '../../terminal/listing.ts';
 import { many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
+import { type Checked, type PartProblem, unmadeChecks } from '../checks/check.ts';
+import type { Difference } from '../drift/compare.ts';
+import { changedText, differenceProblem } from '../drift/difference-problem.ts';
+import { compareStacks } from '../drift/compared-stacks.ts';
 import { messagesOf } from '../messages/list-messages.ts';
 import { held } from '../status/source-status.ts';
 
@@ -42,6 +46,10 @@ export interface ConsumerDescription {
   readonly alias: string | null;
   /** `null` if the function does not exist. */
   readonly deployed: FunctionSettings | null;
+  /** The members of its resources whose values are not those that its stack declares. */
+  readonly differences: readonly DescribedDifference[];
+  /** Those of its resources that were not compared, as in `doctor`. */
+  readonly notChecked: Checked['notChecked'];
   readonly failed: number;
   readonly rejected: number;
   /** Dead letters in its own queue, and in that of its rule. */
@@ -51,18 +59,29 @@ export interface ConsumerDescription {
   readonly lastCause: { readonly at: number | null; readonly eventId: string; readonly text: string } | null;
 }
 
+/** A member with another value than its stack declares. */
+interface DescribedDifference extends Required<Pick<PartProblem, 'type' | 'declared' | 'deployed' | 'text'>> {
+  readonly logicalId: string;
+  readonly physicalId: string;
+  /** The path of the member; `null`: the whole resource is gone. */
+  readonly member: string | null;
+  /** It is a member that a person may change. */
+  readonly allowed: boolean;
+}
+
 /** Reads everything that is known about a consumer. */
 export async function describeConsumer(
   deployment: Deployment,
   consumer: ConsumerEntry,
 ): Promise<ConsumerDescription> {
   const { queues } = deployment;
-  const [depth, dead, undelivered, deployed, messages] = await Promise.all([
+  const [depth, dead, undelivered, deployed, messages, drift] = await Promise.all([
     depthOf(queues, consumer.queue),
     depthOf(queues, consumer.deadLetterQueue),
     consumer.undeliveredQueue === undefined ? undefined : depthOf(queues, consumer.undeliveredQueue),
     deployment.deployedFunction(consumer.function, consumer.alias),
     messagesOf(deployment, consumer, { by: 'cause', limit: 1 }),
+    compareStacks(deployment, consumer),
   ]);
   const [last] = messages.items.toSorted(newest);
   const rejected = messages.items.filter(({ status }) => status === 'REJECTED').length;
@@ -85,6 +104,11 @@ export async function describeConsumer(
     function: consumer.function,
     alias: consumer.alias ?? null,
     deployed: deployed ?? null,
+    differences: [
+      ...drift.differences.map((difference) => describedDifference(difference, false)),
+      ...drift.allowed.map((difference) => describedDifference(difference, true)),
+    ],
+    notChecked: unmadeChecks(drift.unmade).notChecked,
     failed: messages.items.length - rejected,
     rejected,
     deadLetters: held(dead),
@@ -93,6 +117,21 @@ export async function describeConsumer(
       last === undefined
         ? null
         : { at: last.at, eventId: last.eventId, text: last.lastError ?? last.reason ?? '?' },
+  };
+}
+
+function describedDifference(difference: Difference, allowed: boolean): DescribedDifference {
+  const { type, logicalId, physicalId } = difference.resource;
+  const { declared, deployed } = differenceProblem(difference);
+  return {
+    type,
+    logicalId,
+    physicalId,
+    member: difference.member ?? null,
+    declared,
+    deployed,
+    allowed,
+    text: changedText(difference),
   };
 }
 
@@ -115,9 +154,16 @@ export function findingOf(
     const command = shell`dlq list ${`rule:${consumer}`} --by cause`;
     return { what: `${many(undelivered, 'event')} not delivered by its rule, ${failures}`, command };
   }
-  if (rejected + failed === 0) return undefined;
+  if (rejected + failed === 0) return differenceFinding(described);
   const command = shell`messages list --by cause --consumer ${consumer}`;
   return { what: failures, command };
+}
+
+function differenceFinding({ differences }: ConsumerDescription) {
+  const changed = differences.filter(({ allowed }) => !allowed);
+  if (changed.length === 0) return undefined;
+  const what = `${many(changed.length, 'setting')} not as its stack declares`;
+  return { what, command: shell`doctor` };
 }
 
 /** An event that a consumer receives: `<type> of <source>`, and its filter. */

@@ -1,5 +1,5 @@
 import { errorCode, errorMessage } from '../../../lambdas/runtime/base/errors.ts';
-import type { Directory, EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory, EntryStack } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Declarations, DeclaredResource } from '../../deployment/declared-resources.ts';
 import { type DeployedProperties, READERS } from '../../deployment/deployed-properties.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
@@ -31,14 +31,19 @@ const STACK_ACTIONS = ['DescribeStacks', 'GetTemplate', 'ListStackResources', 'L
   (action) => `cloudformation:${action}`,
 );
 
-/** Compares every resource that the stacks of a Mailroom declare with the deployed one. Each is read once. */
-export async function compareStacks(deps: StackDeps): Promise<ComparedStacks> {
+/**
+ * Compares every resource that the stacks of a Mailroom declare with the deployed one. Each is read once.
+ *
+ * @param only - the consumer whose resources are compared; absent: all parts
+ */
+export async function compareStacks(deps: StackDeps, only?: ConsumerEntry): Promise<ComparedStacks> {
   const { mailroom, consumers } = deps.directory;
   const stacks = new Map<string, { readonly stack: EntryStack; readonly parts: string[] }>();
-  for (const { name, stack } of [
+  const all = [
     { name: 'stream relay', stack: mailroom },
     ...consumers.map((stack) => ({ name: stack.name, stack })),
-  ]) {
+  ];
+  for (const { name, stack } of only === undefined ? all : [{ name: only.name, stack: only }]) {
     const known = stacks.get(stack.stack) ?? { stack, parts: [] };
     stacks.set(stack.stack, { ...known, parts: [...known.parts, name] });
   }
@@ -46,7 +51,9 @@ export async function compareStacks(deps: StackDeps): Promise<ComparedStacks> {
     resourcesOf(deps.declarations, stack, parts),
   );
   const made = await eachOf(
-    declared.flatMap(({ resources }) => resources),
+    declared
+      .flatMap(({ resources }) => resources)
+      .filter(({ part }) => only === undefined || part === only.name),
     (resource) => compareOne(deps.properties, resource),
   );
   const { differences, allowed, notCompared, members } = together(made.map(({ comparison }) => comparison));

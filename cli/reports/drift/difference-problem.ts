@@ -30,13 +30,17 @@ export function differenceProblem(difference: Difference): PartProblem {
 
 /** A difference and its effect as a sentence without its full stop. */
 function differenceText(difference: Difference): string {
-  const { resource, member, declared, deployed, means } = difference;
+  const { resource, declared, deployed, means } = difference;
+  const effect = typeof means.effect === 'function' ? means.effect(declared, deployed) : means.effect;
+  return `${resource.part}: ${changedText(difference)}${effect === undefined ? '' : `: ${effect}`}`;
+}
+
+/** A difference without its effect: the member, its value and the declared one. */
+export function changedText(difference: Difference): string {
+  const { resource, member } = difference;
   const { noun = resource.type, nameOf } = KINDS[resource.type] ?? {};
   const its = `the ${noun} ${nameOf?.(resource) ?? resource.physicalId}`;
-  const what =
-    member === undefined ? `${its} does not exist` : `${member} of ${its} ${changeText(difference)}`;
-  const effect = typeof means.effect === 'function' ? means.effect(declared, deployed) : means.effect;
-  return `${resource.part}: ${what}${effect === undefined ? '' : `: ${effect}`}`;
+  return member === undefined ? `${its} does not exist` : `${member} of ${its} ${changeText(difference)}`;
 }
 
 function changeText(difference: Difference): string {

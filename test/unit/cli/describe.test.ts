@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unwrapped } from '../../support/captured-io.ts';
 import { mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
 import { healthyFunction } from './support/memory-deployment.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { commit, drained, fine, poison } from './support/why-rig.ts';
 
@@ -60,6 +61,68 @@ test.each([
   const { out } = await runInMemory(mailroom, ['describe', 'worker']);
   expect(out.split('\n')[0]).toBe(`worker  ${says}`);
   expect(out).toContain('npx cdk-mailroom status --stage dev');
+});
+
+describe('describe compares the resources of the consumer with its stack', () => {
+  async function described(change: (deployed: ReturnType<typeof resourcesInMemory>) => void) {
+    const deployed = resourcesInMemory();
+    change(deployed);
+    const mailroom = { ...mailroomInMemory([fine]), deployed };
+    const { out } = await runInMemory(mailroom, ['describe', 'worker']);
+    const json = await runInMemory(mailroom, ['describe', 'worker', '--json']);
+    return { deployed, out: unwrapped(out), document: JSON.parse(json.out) };
+  }
+
+  const declaredAt = ({ declared }: ReturnType<typeof resourcesInMemory>, id: string) => {
+    const found = declared.find(({ physicalId }) => physicalId === id);
+    if (found === undefined) throw new Error(`${id} is not declared`);
+    return found;
+  };
+
+  test('it shows the value beside the declared one, and names the doctor', async () => {
+    const { deployed, out, document } = await described((deployed) =>
+      deployed.changeMember(declaredAt(deployed, worker.queue).logicalId, 'VisibilityTimeout', 60),
+    );
+    expect(out).toMatch(/^worker {1,2}1 setting not as its stack declares/);
+    expect(out).toMatch(/differs +VisibilityTimeout of the queue \S+ is 60 instead of 180/);
+    const { type, logicalId, physicalId } = declaredAt(deployed, worker.queue);
+    expect(document).toMatchObject({
+      differences: [
+        {
+          ...{ type, logicalId, physicalId },
+          ...{ member: 'VisibilityTimeout', declared: 180, deployed: 60, allowed: false },
+        },
+      ],
+      notChecked: [],
+      next: 'npx cdk-mailroom doctor --stage dev',
+    });
+  });
+
+  test('it shows a change that a person may make, and needs no command', async () => {
+    const { out, document } = await described((deployed) =>
+      deployed.changeMember(declaredAt(deployed, worker.function).logicalId, 'MemorySize', 1_024),
+    );
+    expect(out).toContain('nothing failed, and nothing is dead');
+    expect(out).toMatch(/changed +MemorySize of the function \S+ is 1024 instead of 512/);
+    expect(document).toMatchObject({ differences: [{ member: 'MemorySize', allowed: true }], next: null });
+  });
+
+  test('it shows a resource that is gone, and leaves the parts of others to the doctor', async () => {
+    const { document } = await described((deployed) => {
+      deployed.removeResource(declaredAt(deployed, worker.queue).logicalId);
+      for (const { part, logicalId } of deployed.declared)
+        if (part !== 'worker') deployed.removeResource(logicalId);
+    });
+    expect(document.differences).toMatchObject([{ member: null, physicalId: worker.queue }]);
+  });
+
+  test('it names what keeps it from comparing', async () => {
+    const { out, document } = await described(({ deps }) =>
+      Object.assign(deps, { declarations: { of: async () => undefined } }),
+    );
+    expect(out).toMatch(new RegExp(`not compared +CloudFormation has no stack ${worker.stack}`));
+    expect(document).toMatchObject({ differences: [], notChecked: [{ parts: ['worker'] }] });
+  });
 });
 
 test('logs prints a command for each function that handled an event, and a link', async () => {

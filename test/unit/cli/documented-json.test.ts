@@ -172,7 +172,7 @@ test.each([
   expect(members(JSON.parse(out)), err).toEqual(members((await documented(heading))[nth]));
 });
 
-/** A message that is rejected, one that failed, an event that is DEAD, and an operation. */
+/** A message that is rejected, one that failed, an event that is DEAD, an operation, and a queue that is not as declared. */
 async function mailroomInTrouble() {
   const mailroom = mailroomInMemory(
     [
@@ -197,7 +197,9 @@ async function mailroomInTrouble() {
     { table, clock, random },
     { by: 'ada', reason: 'by hand', command: 'sweep', subject: 'an hour' },
   );
-  return { mailroom, ids: { rejected, failed, dead } };
+  const deployed = resourcesInMemory();
+  deployed.changeMember('workerQueue', 'VisibilityTimeout', 60);
+  return { mailroom: { ...mailroom, deployed }, ids: { rejected, failed, dead } };
 }
 
 type Ids = Awaited<ReturnType<typeof mailroomInTrouble>>['ids'];
