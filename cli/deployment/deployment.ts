@@ -70,10 +70,8 @@ export interface Deployment {
   readonly postgres?: OpenPostgres | undefined;
   readonly queues: Queues;
   readonly resources: Resources;
-  /** Reads what its stacks declare. */
-  readonly declarations: Declarations;
-  /** Reads the same from AWS. */
-  readonly properties: DeployedProperties;
+  /** Reads what its stacks declare, and what of it AWS has. Both read each resource once: the console compares anew with each call. */
+  stacks(): { readonly declarations: Declarations; readonly properties: DeployedProperties };
   /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
   enableMapping(uuid: string, enabled: boolean): Promise<void>;
   /** Reads a function's settings; `undefined` if the function does not exist. */
@@ -131,8 +129,10 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       postgres,
       queues: sqsQueues(clients.sqs),
       resources,
-      declarations: awsDeclarations(clients.cloudFormation, directory),
-      properties: deployedProperties(awsReads(clients)),
+      stacks: () => ({
+        declarations: awsDeclarations(clients.cloudFormation, directory),
+        properties: deployedProperties(awsReads(clients)),
+      }),
       enableMapping: async (UUID, Enabled) => {
         await lambdaReads.send(new UpdateEventSourceMappingCommand({ UUID, Enabled }));
       },

@@ -81,7 +81,7 @@ export async function describeConsumer(
     consumer.undeliveredQueue === undefined ? undefined : depthOf(queues, consumer.undeliveredQueue),
     deployment.deployedFunction(consumer.function, consumer.alias),
     messagesOf(deployment, consumer, { by: 'cause', limit: 1 }),
-    compareStacks(deployment, consumer),
+    compareStacks({ directory: deployment.directory, ...deployment.stacks() }, consumer),
   ]);
   const [last] = messages.items.toSorted(newest);
   const rejected = messages.items.filter(({ status }) => status === 'REJECTED').length;

@@ -51,6 +51,7 @@ async function depsOf(deployment: Deployment, now: number): Promise<DoctorDeps> 
   const known = new Map<string, Promise<SweepReading>>();
   return {
     ...deployment,
+    ...deployment.stacks(),
     pauses: pausesOf(deployment),
     faults: busFaults(deployment, await deployment.claims?.()),
     now,

@@ -59,8 +59,7 @@ export function memoryDeployment(
     postgres: mailroom.postgres,
     queues,
     resources: deployed.resources,
-    declarations: deployed.deps.declarations,
-    properties: deployed.deps.properties,
+    stacks: () => deployed.deps,
     enableMapping: deployed.enableMapping,
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
