@@ -162,7 +162,7 @@ export function findingOf(
 function differenceFinding({ differences }: ConsumerDescription) {
   const changed = differences.filter(({ allowed }) => !allowed);
   if (changed.length === 0) return undefined;
-  const what = `${many(changed.length, 'setting')} not as its stack declares`;
+  const what = `${many(changed.length, 'setting')} ${changed.length === 1 ? 'differs' : 'differ'} from its stack`;
   return { what, command: shell`doctor` };
 }
 

@@ -83,7 +83,7 @@ describe('describe compares the resources of the consumer with its stack', () =>
     const { deployed, out, document } = await described((deployed) =>
       deployed.changeMember(declaredAt(deployed, worker.queue).logicalId, 'VisibilityTimeout', 60),
     );
-    expect(out).toMatch(/^worker {1,2}1 setting not as its stack declares/);
+    expect(out).toMatch(/^worker {1,2}1 setting differs from its stack/);
     expect(out).toMatch(/differs +VisibilityTimeout of the queue \S+ is 60 instead of 180/);
     const { type, logicalId, physicalId } = declaredAt(deployed, worker.queue);
     expect(document).toMatchObject({
