@@ -13,8 +13,8 @@ import { many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { type Checked, type PartProblem, unmadeChecks } from '../checks/check.ts';
 import type { Difference } from '../drift/compare.ts';
-import { changedText, differenceProblem } from '../drift/difference-problem.ts';
 import { compareStacks } from '../drift/compared-stacks.ts';
+import { changedText, differenceProblem } from '../drift/difference-problem.ts';
 import { messagesOf } from '../messages/list-messages.ts';
 import { held } from '../status/source-status.ts';
 
