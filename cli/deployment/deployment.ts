@@ -70,7 +70,7 @@ export interface Deployment {
   readonly postgres?: OpenPostgres | undefined;
   readonly queues: Queues;
   readonly resources: Resources;
-  /** Reads what its stacks declare, and what of it AWS has. Both read each resource once: the console compares anew with each call. */
+  /** Reads what its stacks declare, and what of it AWS has. Each call returns readers that read a resource once, so that the console does not compare with what it read before. */
   stacks(): { readonly declarations: Declarations; readonly properties: DeployedProperties };
   /** Enables or disables an event source mapping. Lambda needs about a minute to do it. */
   enableMapping(uuid: string, enabled: boolean): Promise<void>;
