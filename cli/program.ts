@@ -1,24 +1,5 @@
 import { createRequire } from 'node:module';
 import { Command, type OutputConfiguration } from 'commander';
-import { ackCommand } from './commands/ack.ts';
-import { auditCommand } from './commands/audit.ts';
-import { completionCommand } from './commands/completion.ts';
-import { describeCommand } from './commands/describe.ts';
-import { dlqCommand } from './commands/dlq.ts';
-import { doctorCommand } from './commands/doctor.ts';
-import { eventsCommand } from './commands/events.ts';
-import { localCommand } from './commands/local.ts';
-import { logsCommand } from './commands/logs.ts';
-import { messagesCommand } from './commands/messages.ts';
-import { operationsCommand } from './commands/operations.ts';
-import { orderCommand } from './commands/order.ts';
-import { pauseCommand, resumeCommand } from './commands/pause.ts';
-import { postgresCommand } from './commands/postgres.ts';
-import { statusCommand } from './commands/status.ts';
-import { sweepCommand } from './commands/sweep.ts';
-import { tailCommand } from './commands/tail.ts';
-import { uiCommand } from './commands/ui.ts';
-import { whyCommand } from './commands/why.ts';
 import { onceArgument } from './terminal/arguments.ts';
 import type { ExitCode, Io } from './terminal/io.ts';
 import { plain } from './terminal/paint.ts';
@@ -28,29 +9,32 @@ import { reportError } from './terminal/report-error.ts';
 /** Resolved by the package's name, which works in the repository and in the built package. */
 const { version } = createRequire(import.meta.url)('@cdk-mailroom/cli/package.json') as { version: string };
 
-/** The commands, in the order of the help. */
-const COMMANDS = [
-  statusCommand,
-  uiCommand,
-  doctorCommand,
-  whyCommand,
-  describeCommand,
-  logsCommand,
-  tailCommand,
-  eventsCommand,
-  messagesCommand,
-  dlqCommand,
-  orderCommand,
-  pauseCommand,
-  resumeCommand,
-  sweepCommand,
-  auditCommand,
-  ackCommand,
-  operationsCommand,
-  postgresCommand,
-  localCommand,
-  completionCommand,
-];
+/** The commands, in the order of the help. Each is loaded only if it may run: most of them load much that the others do not need. */
+const COMMANDS: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
+  status: async () => (await import('./commands/status.ts')).statusCommand,
+  ui: async () => (await import('./commands/ui.ts')).uiCommand,
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  why: async () => (await import('./commands/why.ts')).whyCommand,
+  describe: async () => (await import('./commands/describe.ts')).describeCommand,
+  logs: async () => (await import('./commands/logs.ts')).logsCommand,
+  tail: async () => (await import('./commands/tail.ts')).tailCommand,
+  events: async () => (await import('./commands/events.ts')).eventsCommand,
+  messages: async () => (await import('./commands/messages.ts')).messagesCommand,
+  dlq: async () => (await import('./commands/dlq.ts')).dlqCommand,
+  order: async () => (await import('./commands/order.ts')).orderCommand,
+  pause: async () => (await import('./commands/pause.ts')).pauseCommand,
+  resume: async () => (await import('./commands/pause.ts')).resumeCommand,
+  sweep: async () => (await import('./commands/sweep.ts')).sweepCommand,
+  audit: async () => (await import('./commands/audit.ts')).auditCommand,
+  ack: async () => (await import('./commands/ack.ts')).ackCommand,
+  operations: async () => (await import('./commands/operations.ts')).operationsCommand,
+  postgres: async () => (await import('./commands/postgres.ts')).postgresCommand,
+  local: async () => (await import('./commands/local.ts')).localCommand,
+  completion: async () => (await import('./commands/completion.ts')).completionCommand,
+};
+
+/** The command that needs all others. */
+const COMPLETION = 'completion';
 
 /** The heading of the options that every command takes. */
 const EVERYWHERE = 'Global Options:';
@@ -74,11 +58,12 @@ Exit codes:
  * Runs the `mailroom` command.
  *
  * @param argv - the arguments after the command's name
- * @returns the exit code; it never throws
+ * @returns the exit code
+ * @throws if a package of the command is not installed, and nothing else
  */
 export async function runMailroom(argv: readonly string[], io: Io): Promise<ExitCode> {
   const json = argv.includes('--json');
-  const command = mailroomCommand(io, json);
+  const command = await mailroomCommand(io, json, argv[0]);
   try {
     await command.parseAsync([...argv], { from: 'user' });
     return io.exitCode;
@@ -87,9 +72,18 @@ export async function runMailroom(argv: readonly string[], io: Io): Promise<Exit
   }
 }
 
-/** The `mailroom` command with its subcommands. @param json - an error is printed as one JSON document, not as text with a hint */
-export function mailroomCommand(io: Io, json: boolean): Command {
-  const commands = COMMANDS.map((make) => make(io));
+/**
+ * The `mailroom` command with its subcommands.
+ *
+ * @param json - an error is printed as one JSON document, not as text with a hint
+ * @param first - the first argument: if it is the name of a command, the others are left out @default all commands
+ */
+export async function mailroomCommand(io: Io, json: boolean, first = ''): Promise<Command> {
+  const only = first === COMPLETION || !Object.hasOwn(COMMANDS, first) ? undefined : COMMANDS[first];
+  const makers = await Promise.all(
+    (only === undefined ? Object.values(COMMANDS) : [only]).map((load) => load()),
+  );
+  const commands = makers.map((make) => make(io));
   const command = new Command('npx cdk-mailroom')
     .description('Inspects and repairs a deployed Mailroom.')
     .optionsGroup(EVERYWHERE)

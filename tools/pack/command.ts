@@ -39,5 +39,5 @@ const io: Io = {
   exitCode: EXIT.ok,
 };
 // For a command whose packages are not installed: cli/bin/missing-packages.js.
-const help = Object.fromEntries(helpTexts(mailroomCommand(io, false), io));
+const help = Object.fromEntries(helpTexts(await mailroomCommand(io, false), io));
 await writeFile(join(DIST, 'help.json'), JSON.stringify(help));

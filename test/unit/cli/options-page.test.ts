@@ -8,7 +8,7 @@ const HEAD =
   'a command\nprints its own.';
 
 test('docs/cli-options.md lists the arguments and options of every command', async () => {
-  const program = mailroomCommand(capturedIo().io, false);
+  const program = await mailroomCommand(capturedIo().io, false);
   const sections = [
     section('Every command', program),
     ...runnable(program).map(([name, one]) => section(name, one)),
