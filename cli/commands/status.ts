@@ -47,6 +47,8 @@ export function statusCommand(io: Io): Command {
             options.watch ? io.outSize() : undefined,
           );
         };
+        const { stack } = deployment.directory.mailroom;
+        if (!terminal.json) terminal.progress(`Reading the status of ${stack} in ${deployment.region}`);
         let shown = await read();
         if (options.watch !== true) await terminal.print(shown);
         else {

@@ -22,6 +22,7 @@ import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { readBacklog, readInvocations, readPeak } from './aws-metrics.ts';
 import { type AwsReads, awsReads, orMissing } from './aws-reads.ts';
 import type { Clients } from './clients.ts';
+import { sharedMappings } from './function-mappings.ts';
 import { READING } from './lambda-properties.ts';
 import type {
   DeployedAlarm,
@@ -38,6 +39,10 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
   const { events, lambdaReads: lambda, cloudwatch } = clients;
   const reads = awsReads(clients);
   const rules = eventBridgeRules(events);
+  const mappings = sharedMappings(
+    lambda,
+    async (FunctionName) => (await orMissing(() => readMappings(lambda, { FunctionName }))) ?? [],
+  );
   return {
     table: () => readTable(reads, TableName),
     expiryAttribute: async () => {
@@ -49,8 +54,7 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
     queue: (url) => readQueue(reads, url),
     hasBus: async (name) => (await reads.bus(name)) !== undefined,
     rule: (bus, name) => rules.describe(bus, name),
-    mappings: async (FunctionName) =>
-      ((await orMissing(() => readMappings(lambda, { FunctionName }))) ?? []).map(mappingOf),
+    mappings: async (name) => (await mappings(name)).map(mappingOf),
     readers: async (EventSourceArn) =>
       (await readMappings(lambda, { EventSourceArn }))
         .filter(({ State = '' }) => READING.has(State))

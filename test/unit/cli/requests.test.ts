@@ -47,7 +47,8 @@ test('status of an order system takes few requests, and few of them wait for oth
   // The partitions of 131 minutes in 8 shards, of the minutes to sweep, of dead letters and of consumers.
   const { count } = aws;
   expect([count('ExecuteStatement'), count('Query'), count('DescribeTable')]).toEqual([26, 1, 1]);
-  expect(aws.operations.length).toBeLessThanOrEqual(86);
+  expect(count('ListEventSourceMappings')).toBe(1);
+  expect(aws.operations.length).toBeLessThanOrEqual(81);
   expect(aws.rounds() * REQUEST_MS).toBeLessThanOrEqual(180);
 });
 

@@ -92,9 +92,9 @@ const ANSWERS: Readonly<Record<string, (body: Body) => object>> = {
         : { Id: '1', Arn: arnOf('sqs', Rule.replace(/-rule$/, '')) },
     ],
   }),
-  ListEventSourceMappings: ({ FunctionName = '' }) => ({
-    EventSourceMappings: [
-      {
+  ListEventSourceMappings: () => ({
+    EventSourceMappings: [MAILROOM.streamFunction, ...CONSUMERS.map((one) => one.function)].map(
+      (FunctionName) => ({
         UUID: FunctionName,
         FunctionArn: arnOf('lambda', `function:${FunctionName}`),
         State: 'Enabled',
@@ -104,15 +104,15 @@ const ANSWERS: Readonly<Record<string, (body: Body) => object>> = {
               FilterCriteria: { Filters: [{ Pattern: JSON.stringify(STREAM_FILTER) }] },
             }
           : { EventSourceArn: arnOf('sqs', FunctionName.replace(/-function$/, '')) }),
-      },
-    ],
+      }),
+    ),
   }),
   GetFunctionConcurrency: () => ({}),
   GetFunctionConfiguration: () => ({ Timeout: 30, Role: 'role', Environment: { Variables: {} } }),
 };
 
 /** The time without a new request after which those that were received are answered, milliseconds: a request that waits for another comes later. */
-const QUIET_MS = 40;
+const QUIET_MS = 100;
 
 /** An AWS in this process that answers all requests of a moment together, and counts what it is asked. */
 export async function countingAws() {
