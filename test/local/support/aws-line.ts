@@ -76,6 +76,7 @@ const COMMANDS: Readonly<Record<string, (settings: Settings, options: Options) =
       new UpdateTableCommand({
         TableName: one('--table-name'),
         ...(flag('--deletion-protection-enabled') ? { DeletionProtectionEnabled: true } : {}),
+        ...(flag('--no-deletion-protection-enabled') ? { DeletionProtectionEnabled: false } : {}),
       }),
     ),
   'dynamodb update-continuous-backups': (settings, { one }) => {
