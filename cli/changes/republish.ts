@@ -1,8 +1,8 @@
-import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
+import { errorCode, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { jsonObject } from '../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { type InboxState, inboxState } from '../../lambdas/runtime/inbox/inbox-state.ts';
-import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
+import type { ConsumerEntry, Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { consumersOf } from '../../lambdas/runtime/operations/subscribed-events.ts';
 import type { RepublishReport } from '../../lambdas/runtime/relay/republish.ts';
 import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts';
@@ -54,7 +54,9 @@ export const republish: OperatorChange<
         `The bus ${bus} does not exist, so nothing would arrive. Nothing was changed. \`${commandLine(shell`status`)}\` prints the command that restores it.`,
       );
     }
-    const consumers = await effectsOf(deployment, eventId, row);
+    const { neighbors = [] } = deployment;
+    const elsewhere = await eachOf(neighbors, (room) => effectsElsewhere(room, eventId, row));
+    const consumers = [...(await effectsOf(deployment, eventId, row)), ...elsewhere.flat()];
     return { place: await placeOf(deployment), eventId, row, consumers };
   },
   apply: async (deployment, { eventId, row }, { reason }) => {
@@ -193,14 +195,37 @@ interface RepublishEffect {
   readonly text: string;
 }
 
-async function effectsOf(
-  { directory, stored, clock }: Deployment,
+/** The effects at the consumers of another Mailroom on the bus, whose rows the caller may not be allowed to read. */
+async function effectsElsewhere(
+  room: Omit<Deployment, 'neighbors'>,
   eventId: string,
   row: OutboxRow,
 ): Promise<readonly RepublishEffect[]> {
-  const { source, type, envelope } = row;
-  const consumers = consumersOf(directory, { source, type, data: () => jsonObject(envelope)?.data });
-  return eachOf(consumers, async (consumer: ConsumerEntry): Promise<RepublishEffect> => {
+  const { stack } = room.directory.mailroom;
+  const named = (effect: RepublishEffect) => ({ ...effect, consumer: `${stack}/${effect.consumer}` });
+  try {
+    return (await effectsOf(room, eventId, row)).map(named);
+  } catch (error) {
+    const text = `has an inbox that cannot be read here (${errorCode(error)}), and absorbs the event if it has processed it`;
+    return subscribersOf(room.directory, row).map(({ name: consumer }) =>
+      named({ consumer, state: 'unreadable', text }),
+    );
+  }
+}
+
+function subscribersOf(
+  directory: Directory,
+  { source, type, envelope }: OutboxRow,
+): readonly ConsumerEntry[] {
+  return consumersOf(directory, { source, type, data: () => jsonObject(envelope)?.data });
+}
+
+async function effectsOf(
+  { directory, stored, clock }: Omit<Deployment, 'neighbors'>,
+  eventId: string,
+  row: OutboxRow,
+): Promise<readonly RepublishEffect[]> {
+  return eachOf(subscribersOf(directory, row), async (consumer: ConsumerEntry): Promise<RepublishEffect> => {
     const inbox = await stored.inbox.byEvent(consumer.name, eventId, true);
     const history = await stored.inbox.history(consumer.name);
     const state = inboxState(inbox, clock.now()).is;

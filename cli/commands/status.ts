@@ -75,7 +75,10 @@ function printed(
   const json = { ...statusJson(report, lines), neighbors };
   const subject = { report, neighbors, acks: lines.acks ?? [] };
   const text = (seen: typeof subject) => {
-    const own = statusText(seen.report, { ...lines, acks: seen.acks });
+    const others = seen.neighbors
+      .filter(isNeighborOpen)
+      .map(({ stack, parameter }) => stack ?? parameter ?? '');
+    const own = statusText(seen.report, { ...lines, acks: seen.acks }, others);
     const whole = [own, ...busText(seen.neighbors)].join('\n\n');
     return size === undefined ? whole : fitted(whole, size);
   };

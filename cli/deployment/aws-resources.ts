@@ -3,6 +3,9 @@ import {
   type EventBridgeClient,
   ListRuleNamesByTargetCommand,
   type ListRuleNamesByTargetRequest,
+  ListRulesCommand,
+  ListTargetsByRuleCommand,
+  type Rule,
 } from '@aws-sdk/client-eventbridge';
 import {
   type EventSourceMappingConfiguration,
@@ -26,6 +29,7 @@ import { sharedMappings } from './function-mappings.ts';
 import { READING } from './lambda-properties.ts';
 import type {
   DeployedAlarm,
+  DeployedForward,
   DeployedFunction,
   DeployedQueue,
   DeployedTable,
@@ -33,6 +37,7 @@ import type {
   Resources,
   WritingFunction,
 } from './resources.ts';
+import { eachOf } from './rows-reader.ts';
 
 /** The resources port on AWS. @param TableName - of the Mailroom table */
 export function awsResources(clients: Clients, TableName: string, clock: Clock): Resources {
@@ -64,6 +69,7 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
         })),
     rulesTo: async (EventBusName, TargetArn) =>
       (await orMissing(() => readRulesTo(events, { EventBusName, TargetArn }))) ?? [],
+    forwards: async (EventBusName) => (await orMissing(() => readForwards(events, EventBusName))) ?? [],
     keyState: (id) => readKeyState(clients.settings, id),
     function: async (name) => {
       const found = await reads.function(name);
@@ -191,6 +197,29 @@ async function readRulesTo(
   } while (NextToken !== undefined);
   return found;
 }
+
+async function readForwards(client: EventBridgeClient, EventBusName: string): Promise<DeployedForward[]> {
+  const rules: Rule[] = [];
+  let NextToken: string | undefined;
+  do {
+    const page = await client.send(new ListRulesCommand({ EventBusName, NextToken }));
+    rules.push(...(page.Rules ?? []));
+    NextToken = page.NextToken;
+  } while (NextToken !== undefined);
+  const found = await eachOf(rules, async ({ Name = '', State }) => {
+    const { Targets = [] } = await client.send(new ListTargetsByRuleCommand({ EventBusName, Rule: Name }));
+    return Targets.filter(({ Arn = '' }) => BUS_ARN.test(Arn)).map(({ Arn: to = '', DeadLetterConfig }) => ({
+      rule: Name,
+      enabled: State !== 'DISABLED',
+      to,
+      deadLetterQueue: DeadLetterConfig?.Arn,
+    }));
+  });
+  return found.flat();
+}
+
+/** The ARN of an event bus (EventBridge user guide, "Event bus targets"). */
+const BUS_ARN = /^arn:[^:]+:events:[^:]*:[^:]*:event-bus\//;
 
 /** Its client is loaded here, because only `doctor` needs it. */
 async function readKeyState(settings: Clients['settings'], KeyId: string): Promise<string | undefined> {

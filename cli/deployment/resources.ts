@@ -20,6 +20,8 @@ export interface Resources {
   readers(arn: string): Promise<readonly QueueReader[]>;
   /** The names of the rules on a bus that send to a queue, also of disabled ones; none if the bus does not exist. @param arn - of the queue */
   rulesTo(bus: string, arn: string): Promise<readonly string[]>;
+  /** The rules on a bus that send to other buses; none if the bus does not exist. */
+  forwards(bus: string): Promise<readonly DeployedForward[]>;
   /** The state of a KMS key, e.g. `Enabled`; `undefined` if it does not exist. @param id - or its ARN, or an alias */
   keyState(id: string): Promise<string | undefined>;
   /** @param name - with an alias: `name:alias`. @returns `undefined` if the function does not exist */
@@ -53,6 +55,7 @@ export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> 
   mappings: ['lambda:ListEventSourceMappings'],
   readers: ['lambda:ListEventSourceMappings'],
   rulesTo: ['events:ListRuleNamesByTarget'],
+  forwards: ['events:ListRules', 'events:ListTargetsByRule'],
   keyState: ['kms:DescribeKey'],
   function: ['lambda:GetFunctionConfiguration'],
   writers: ['lambda:ListFunctions'],
@@ -64,6 +67,16 @@ export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> 
   backlog: ['cloudwatch:GetMetricData'],
   alarms: ['cloudwatch:DescribeAlarms'],
 };
+
+/** A rule that sends the events of one bus to another. */
+export interface DeployedForward {
+  readonly rule: string;
+  readonly enabled: boolean;
+  /** The ARN of the bus that receives them. */
+  readonly to: string;
+  /** The ARN of the queue for events that it did not take; `undefined` without one. */
+  readonly deadLetterQueue: string | undefined;
+}
 
 /** A table. */
 export interface DeployedTable {

@@ -55,7 +55,8 @@ export function readPolicy(
       allow(
         'Rules',
         ['events:DescribeRule', 'events:ListTargetsByRule'],
-        rulesOf(directory).map((rule) => arn('events', rule)),
+        // The forwards of the bus are among its rules.
+        [...rulesOf(directory), `rule/${lastPart(mailroom.bus)}/*`].map((rule) => arn('events', rule)),
       ),
       allow(
         'Functions',
@@ -87,6 +88,7 @@ const ACCOUNT_ACTIONS = [
   'lambda:ListFunctions',
   'cloudwatch:DescribeAlarms',
   'events:ListRuleNamesByTarget',
+  'events:ListRules',
   'cloudwatch:GetMetricData',
 ];
 

@@ -58,6 +58,8 @@ const CAUSED_BY = {
   'alarm-firing': null,
   'foreign-mapping': 'CreateEventSourceMapping20150331',
   'foreign-rule': 'PutTargets',
+  'forward-disabled': 'DisableRule',
+  'forward-undelivered': null,
   'key-disabled': 'DisableKey',
   'key-deletion': 'ScheduleKeyDeletion',
   'concurrency-low': null,

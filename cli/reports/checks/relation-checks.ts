@@ -1,5 +1,6 @@
 import { ruleName } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
+import { many } from '../../terminal/output.ts';
 import { type AsyncProblems, type CheckDeps, check, FIND_MISSED, type PartCheck } from './check.ts';
 import { updateMapping } from './function-checks.ts';
 import { DEFAULT_BUS } from './relay-checks.ts';
@@ -11,6 +12,7 @@ export function relationChecks(deps: CheckDeps): PartCheck[] {
       check(consumer.name, 'surroundings', () => foreignReaders(deps, consumer)),
       check(consumer.name, 'surroundings', () => foreignRules(deps, consumer)),
     ]),
+    check('bus', 'surroundings', () => stoppedForwards(deps)),
     check('account', 'surroundings', () => unusableKeys(deps)),
   ];
 }
@@ -56,6 +58,38 @@ async function* foreignRules({ directory, resources }: CheckDeps, consumer: Cons
       ];
       yield { problem: 'foreign-rule', resource: sender, text, fix };
     }
+}
+
+/** Forwards of the bus that are off, and events that the other bus did not take. */
+async function* stoppedForwards({ directory, resources }: CheckDeps): AsyncProblems {
+  const { bus, failureQueue } = directory.mailroom;
+  for (const { rule, enabled, to, deadLetterQueue } of await resources.forwards(bus)) {
+    const other = to.slice(to.lastIndexOf('/') + 1);
+    if (!enabled) {
+      const text = `the rule ${rule} does not forward events from the bus ${bus} to ${other}: it is disabled. Consumers there miss what was published since; once it is enabled, publish each again by its id (\`events republish\`)`;
+      const fix = ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
+      yield { problem: 'forward-disabled', resource: rule, text, fix };
+    }
+    if (deadLetterQueue === undefined) continue;
+    const name = deadLetterQueue.slice(deadLetterQueue.lastIndexOf(':') + 1);
+    // A target's dead-letter queue is in the account and region of its rule.
+    const url = `${failureQueue.slice(0, failureQueue.lastIndexOf('/') + 1)}${name}`;
+    const { messages = 0 } = (await resources.queue(url)) ?? {};
+    if (messages === 0) continue;
+    const text = `the bus ${other} did not take ${many(messages, 'event')} that the rule ${rule} forwards from ${bus}: it does not exist, or its owner does not accept the role of the forward, or no longer does. The command shows them with EventBridge's reason. Once the bus takes them, publish each again by its id (\`events republish\`), and delete its message`;
+    const fix = [
+      'aws',
+      'sqs',
+      'receive-message',
+      '--queue-url',
+      url,
+      '--message-attribute-names',
+      'All',
+      '--max-number-of-messages',
+      '10',
+    ];
+    yield { problem: 'forward-undelivered', resource: rule, text, fix };
+  }
 }
 
 /** States of a key in which AWS encrypts and decrypts with it. */

@@ -1,4 +1,4 @@
-import { table } from '../../terminal/output.ts';
+import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { shell } from '../../terminal/shell.ts';
@@ -16,12 +16,22 @@ import { heartbeatText } from './heartbeat-status.ts';
 import { stateOf, statusFindings } from './status-findings.ts';
 import type { StatusReport } from './status-report.ts';
 
-/** The status as text: the problems with the command to run first for each, then the tables. */
-export function statusText(report: StatusReport, lines: CommandLines): string {
+/**
+ * The status as text: the problems with the command to run first for each, then the tables.
+ *
+ * @param others - the other Mailrooms on the bus that have findings
+ */
+export function statusText(
+  report: StatusReport,
+  lines: CommandLines,
+  others: readonly string[] = [],
+): string {
   const { stack, region, at, wiring, heartbeat } = report;
   const findings = statusFindings(report, lines);
   const counts = countTexts(findings, wiring);
-  const verdict = counts.length === 0 ? paint.green(NOTHING_BROKEN) : counts.join(', ');
+  const own = counts.length === 0 ? paint.green(NOTHING_BROKEN) : counts.join(', ');
+  const beside = others.length === 0 ? '' : ` here; findings at ${others.map(clipped).join(', ')}, below`;
+  const verdict = `${own}${beside && paint.yellow(beside)}`;
   const known = findings.length - findings.filter(isOpen).length;
   const knownText = known === 0 ? '' : `, ${known} acknowledged`;
   const head = prose(`${paint.bold(verdict)}${knownText}  ${stack}, ${region}, ${time(at)}`);

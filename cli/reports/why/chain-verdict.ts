@@ -22,7 +22,7 @@ import {
   type WhyVerdict,
   worstFirst,
 } from './event-state.ts';
-import { isQueueEmpty, messageCase } from './message-case.ts';
+import { isHeld, isQueueEmpty, messageCase } from './message-case.ts';
 import { causeText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
 import {
   blockingVerdict,
@@ -203,7 +203,10 @@ function ofMessage(event: TracedEvent, message: TracedMessage, contextAt: Contex
   const { state: named, text, next } = WORDS[found];
   const [place, cause, effects] = [unclaimedText(found, facts), causeText(facts), effectsText(facts)];
   const said = { ...subject, state: named, text: text(facts) + effects + cause };
-  const stopped = claimStopped(context, atHome(consumer).name, found, !isQueueEmpty(message));
+  const stopped = claimStopped(context, atHome(consumer).name, found, {
+    isQueued: !isQueueEmpty(message),
+    isHeld: isHeld(found, message),
+  });
   if (stopped !== undefined) {
     const text = `${place}${effects} It cannot be claimed. ${stopped.text}`;
     return { ...said, state: 'late', text, next: stopped.next };

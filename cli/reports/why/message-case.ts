@@ -93,6 +93,12 @@ function unclaimedCase(event: TracedEvent, message: TracedMessage, now: number):
   return now - publishedAt > BEHIND_MS ? 'waiting-late' : 'waiting';
 }
 
+/** True if a rejected message without a dead letter may be in its consumer's queue: until SQS moves it or, after a redrive, until it runs. */
+export function isHeld(found: MessageCase | undefined, { queue }: Pick<TracedMessage, 'queue'>): boolean {
+  const isOut = found === 'rejected-moving' || found === 'rejected-gone';
+  return isOut && queue !== undefined && queue.waiting + queue.inFlight > 0;
+}
+
 /** True if the queue was read and is empty, or does not exist. Of a message with a row, the queue is not read. */
 export function isQueueEmpty({ row, queue }: Pick<TracedMessage, 'row' | 'queue'>): boolean {
   return row === undefined && (queue === undefined || queue.waiting + queue.inFlight === 0);

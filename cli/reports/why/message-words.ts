@@ -1,3 +1,4 @@
+import { TARGET_REFUSES } from '../../../lambdas/runtime/base/bridge-receipt.ts';
 import { DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
@@ -10,7 +11,8 @@ import { hours, type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { resendLine } from '../dead-letters/remedies.ts';
 import { inTime, type WhyContext, type WhyVerdict } from './event-state.ts';
-import { type MessageCase, MOVED_MS, publishedAtOf } from './message-case.ts';
+import { isHeld, type MessageCase, MOVED_MS, publishedAtOf } from './message-case.ts';
+import { discardLine } from './order-verdict.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 
 /** The facts that a verdict on a message quotes. */
@@ -71,7 +73,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
       'It is older than the inbox retention, so it may already have been processed. If you know that it was not, allow it, then redrive it:',
     ({ consumer, event }) => shell`messages allow ${atHome(consumer).name} ${event.eventId}`,
   ),
-  rejected: rejected(expiryText, redriveCommand),
+  rejected: rejected((facts) => `${expiryText(facts)}${refusedText(facts)}`, redriveCommand),
   'rejected-moving': rejected(
     ({ row }) => {
       const { rejectedAt = 0 } = row?.status === 'REJECTED' ? row : {};
@@ -88,7 +90,8 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     ({ consumer, event }) => shell`dlq redrive ${`consumer:${atHome(consumer).name}`} ${event.eventId}`,
   ),
   'rejected-gone': rejected(
-    () => 'Its dead letter is no longer in a dead-letter queue. If its work was done by hand, resolve it:',
+    (facts) =>
+      `Its dead letter is no longer in a dead-letter queue. ${isHeld('rejected-gone', facts) ? 'It may have been redriven, and wait in its queue, which is not empty. Only if' : 'If'} its work was done by hand, resolve it:`,
     ({ consumer, event }) => shell`messages resolve ${atHome(consumer).name} ${event.eventId}`,
   ),
   'row-deleted': {
@@ -217,7 +220,13 @@ function failedText(facts: MessageFacts): string {
 export function unclaimedText(found: MessageCase, facts: MessageFacts): string {
   if (found === 'not-in-queue') return WORDS[found].text(facts).replace(/:$/, `: \`${auditOf(facts)}\`.`);
   if (found.startsWith('failed')) return failedText(facts);
+  if (found.startsWith('rejected')) return heldText(facts);
   return found.startsWith('abandoned') ? unfinishedRunText(facts) : waitingText(facts);
+}
+
+function heldText({ name, consumer, queue }: MessageFacts): string {
+  const { waiting = 0, inFlight = 0 } = queue ?? {};
+  return `${consumer.name} rejected ${name}, which has no dead letter: it may be in its queue, which has ${waiting} waiting and ${inFlight} in flight, until it is moved or, after a redrive, runs again.`;
 }
 
 function abandonedText(facts: MessageFacts): string {
@@ -252,6 +261,13 @@ function queueText({ queue }: MessageFacts): string {
 
 function expiryText({ deadLetter, context }: MessageFacts): string {
   return `Its dead letter is in ${deadLetter?.source.name} and is permanently deleted ${inTime(deadLetter?.expiresAt ?? 0, context.now)}.`;
+}
+
+/** A target refuses the event again, unless it has changed. */
+function refusedText({ row, deadLetter, context }: MessageFacts): string {
+  if (deadLetter === undefined || row?.status !== 'REJECTED' || row.reason !== TARGET_REFUSES) return '';
+  const discard = context.commandLine(discardLine(deadLetter));
+  return ` The target refuses it again until the target changes. If it never will take it, send its change by hand, then \`${discard}\`. Once it takes it:`;
 }
 
 function redriveCommand({ deadLetter }: MessageFacts): ShellText {

@@ -9,7 +9,7 @@ import { pausesOf } from '../checks/pauses.ts';
 import { isStop, type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
 import { fixLine } from '../findings/findings.ts';
 import type { StateText, WhyContext } from './event-state.ts';
-import { type MessageCase, messageCase } from './message-case.ts';
+import { isHeld, type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace.ts';
 
 /** Dependencies of {@link checkWiring}. */
@@ -57,7 +57,10 @@ export async function checkWiring(
   const pending = events.filter(({ row }) => readable(row)?.status === 'PENDING');
   const consumers = events.flatMap((event) =>
     event.messages
-      .filter((message) => TO_CLAIM.has(messageCase(event, message, inboxState(message.row, now), now)))
+      .filter((message) => {
+        const found = messageCase(event, message, inboxState(message.row, now), now);
+        return TO_CLAIM.has(found) || isHeld(found, message);
+      })
       .map(({ consumer }) => consumer),
   );
   const relays = pending.flatMap(({ row }) => (row?.store === 'postgres' ? DATABASE_PARTS : RELAY_PARTS));
@@ -80,14 +83,14 @@ export function seenFrom(trace: Trace, table: string | undefined): Trace {
   return { ...trace, events };
 }
 
-/** Why a message cannot be claimed; `undefined` if no problem is known. @param isQueued - the message is in the queue */
+/** Why a message cannot be claimed; `undefined` if no problem is known. @param where - whether the message is in the queue */
 export function claimStopped(
   { wiring, ...lines }: WhyContext,
   consumer: string,
   found: MessageCase,
-  isQueued: boolean,
+  { isQueued, isHeld }: { readonly isQueued: boolean; readonly isHeld: boolean },
 ): Pick<StateText, 'text' | 'next'> | undefined {
-  if (!TO_CLAIM.has(found)) return undefined;
+  if (!TO_CLAIM.has(found) && !isHeld) return undefined;
   const own = wiring?.problems.filter(
     ({ part, problem }) =>
       (part === consumer || part === 'bus') &&

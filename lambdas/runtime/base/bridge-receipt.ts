@@ -1,3 +1,6 @@
+/** The code of an event that a target does not accept: a retry would be refused again. */
+export const TARGET_REFUSES = 'BRIDGE_REJECTED';
+
 /** The result of a forwarded event, as its message's row stores it. */
 export interface BridgeReceipt {
   /** The name of the target, e.g. `topic orders`. */

@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
-import type { BridgeReceipt } from '../base/bridge-receipt.ts';
+import { type BridgeReceipt, TARGET_REFUSES } from '../base/bridge-receipt.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { MailroomError } from '../base/errors.ts';
 import { requireGiven } from '../base/given-names.ts';
@@ -127,6 +127,6 @@ function receiptOf(target: BridgeTarget, result: BridgeResult, isFirst: boolean)
   const { refusal, code, message } = result;
   const said = message.slice(0, 300).replace(/[.\s]+$/, '');
   const text = `${name} did not take the event (${code}): ${said}. ${REMEDIES[refusal]}`;
-  if (isPermanent(result)) throw poison('BRIDGE_REJECTED', text);
+  if (isPermanent(result)) throw poison(TARGET_REFUSES, text);
   throw new MailroomError('BRIDGE_FAILED', text);
 }

@@ -9,6 +9,7 @@ import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory, RETENTION_MS, worker } from './support/mailroom-in-memory.ts';
+import { operatingMailroom } from './support/operating-mailroom.ts';
 import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
@@ -254,4 +255,41 @@ describe('a pause that was forgotten', () => {
     deployed.changeMapping(worker.function, { changedAt: changedAt - DAY_MS });
     expect(pausesIn(await status())[0]?.what).not.toContain('changed after');
   });
+});
+
+test('a consumer that is paused during a redrive: the redrive stops, its command leads to the pause, and every dead letter is processed once after the resume', async () => {
+  const code = { isFixed: false };
+  const done: number[] = [];
+  const made = operatingMailroom([
+    leased(ThingHappened, async ({ data: { n } }) => {
+      if (!code.isFixed) throw new PoisonMessage('no');
+      done.push(n);
+    }),
+  ]);
+  const deployed = resourcesInMemory(made.directory);
+  const clock = { ...made.clock, sleep: (ms: number) => made.clock.advance(ms) };
+  for (const n of [1, 2, 3])
+    await made.outbox.commit({ events: [ThingHappened.create({ aggregateId: `thing-${n}`, data: { n } })] });
+  await made.publish();
+  await made.drain();
+  code.isFixed = true;
+  const pause = () => runInMemory({ ...made, clock, deployed }, ['pause', worker.name, ...APPLY]);
+  const send: typeof made.queues.send = async (url, body) => {
+    const messageId = await made.queues.send(url, body);
+    await pause();
+    return messageId;
+  };
+  // Nothing is delivered meanwhile, as by a mapping that is off.
+  const redrive = ['dlq', 'redrive', 'consumer:worker', ...APPLY];
+  const stopped = await runInMemory({ ...made, clock, deployed, queues: { ...made.queues, send } }, redrive);
+  expect(stopped.code).toBe(1);
+  const [why = ''] = /why [\da-f-]{36}/.exec(stopped.out) ?? [];
+  const found = await runInMemory({ ...made, clock, deployed }, why.split(' '));
+  expect(unwrapped(found.out)).toMatch(
+    /worker has been paused since .*ada: the bank migrates.*resume worker/,
+  );
+  expect(done).toEqual([]);
+  await runInMemory({ ...made, clock, deployed }, ['resume', worker.name, ...APPLY]);
+  await made.until(runInMemory({ ...made, deployed }, redrive));
+  expect(done.toSorted()).toEqual([1, 2, 3]);
 });

@@ -96,3 +96,37 @@ describe('the doctor finds a KMS key that cannot be used', () => {
     expect(await problemsAfter(encrypted('Enabled'))).toEqual([]);
   });
 });
+
+describe('the doctor finds a forward to another bus', () => {
+  const to = 'arn:aws:events:eu-west-1:444455556666:event-bus/shop';
+  const forward = { rule: 'forward', enabled: true, to, deadLetterQueue: queueArn('refused') };
+
+  test('that is disabled', async () => {
+    const found = await problemsAfter(({ forwards }) => forwards.push({ ...forward, enabled: false }));
+    expect(found).toMatchObject([
+      {
+        part: 'bus',
+        problem: 'forward-disabled',
+        text: expect.stringContaining('does not forward events from the bus bus to shop'),
+        fix: 'aws events enable-rule --name forward --event-bus-name bus',
+      },
+    ]);
+  });
+
+  test('whose events the other bus did not take, and not one whose dead-letter queue is empty', async () => {
+    const holding = (messages: number) =>
+      problemsAfter(({ forwards, queues }) => {
+        forwards.push(forward);
+        const [queue] = queues.values();
+        if (queue !== undefined) queues.set('refused', { ...queue, url: 'refused', messages });
+      });
+    expect(await holding(0)).toEqual([]);
+    expect(await holding(3)).toMatchObject([
+      {
+        problem: 'forward-undelivered',
+        text: expect.stringContaining('shop did not take 3 events that the rule forward forwards from bus'),
+        fix: expect.stringContaining('aws sqs receive-message --queue-url refused'),
+      },
+    ]);
+  });
+});

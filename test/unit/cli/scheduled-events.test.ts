@@ -6,6 +6,7 @@ import { outboxPartition } from '../../../lambdas/runtime/store/outbox-partition
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
+import { resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 
 const MINUTE_MS = 60_000;
@@ -307,4 +308,21 @@ test('why of an aggregate whose event is due later than intended names the comma
     const { out } = await run(...command.split(' '));
     expect(out).toContain(ids[0]);
   }
+});
+
+test('scheduled events are overdue because the sweep is off: status and why name its rule, and the next pass publishes each once', async () => {
+  const mailroom = await withScheduled(5, 60);
+  const deployed = resourcesInMemory(mailroom.directory);
+  deployed.changeRule('default|sweep-rule', { enabled: false });
+  await mailroom.clock.advance(20 * HOUR_MS);
+  const run = async (...argv: string[]) => (await runInMemory({ ...mailroom, deployed }, argv)).out;
+  const enable = 'aws events enable-rule --name sweep-rule';
+  const status = await run('status');
+  expect(status).toContain(enable);
+  expect(unwrapped(status)).toContain('2 of them scheduled and overdue');
+  expect(await run('why', mailroom.ids[0] ?? '')).toContain(enable);
+  const before = mailroom.publishedIds().length;
+  await mailroom.publish();
+  await mailroom.publish();
+  expect(mailroom.publishedIds().slice(before).toSorted()).toEqual(mailroom.ids.toSorted());
 });

@@ -2,6 +2,7 @@ import type { DeclaredResource } from '../../../../cli/deployment/declared-resou
 import type {
   BacklogHistory,
   DeployedAlarm,
+  DeployedForward,
   DeployedFunction,
   DeployedQueue,
   Invocations,
@@ -181,6 +182,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
     ]),
   );
   const keys = new Map<string, string>();
+  const forwards: DeployedForward[] = [];
   const settings = {
     expiryAttribute: 'expiresAt' as string | undefined,
     tablePolicy: JSON.stringify(TABLE_POLICY) as string | undefined,
@@ -209,6 +211,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
           ? [at.slice(bus.length + 1)]
           : [],
       ),
+    forwards: async () => forwards,
     keyState: async (id) => keys.get(id),
     function: async (name) => functions.get(name),
     writers: async () =>
@@ -266,6 +269,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
     reserved,
     readers,
     keys,
+    forwards,
     buses,
     rules,
     queues,

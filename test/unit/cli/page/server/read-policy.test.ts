@@ -74,7 +74,7 @@ test('the policy names the resources of this Mailroom, and a dead letter is the 
     MailroomQueues: expect.arrayContaining([arn('sqs', 'worker'), arn('sqs', 'worker-dead')]),
     MailroomDeadLetters: ['failures', 'worker-undelivered', 'worker-dead'].map((name) => arn('sqs', name)),
     MailroomBus: [arn('events', 'event-bus/bus')],
-    MailroomRules: ['sweep-rule', 'heartbeat-rule', 'bus/worker-rule', 'external-rule'].map((name) =>
+    MailroomRules: ['sweep-rule', 'heartbeat-rule', 'bus/worker-rule', 'external-rule', 'bus/*'].map((name) =>
       arn('events', `rule/${name}`),
     ),
     MailroomFunctions: [...FUNCTIONS, ...FUNCTIONS.map((name) => `${name}:*`)].map((name) =>
