@@ -82,7 +82,7 @@ test('an event whose due time was changed by hand to a later year: status names 
   const eventId = await queued('9 years');
   const status = await run('status');
   expect(status.text).toMatch(
-    new RegExp(`1 event pending in PostgreSQL, the oldest for 10 min.* why ${eventId}`),
+    new RegExp(`1 event pending, the oldest for 10 min: leased until .*changed by hand.* why ${eventId}`),
   );
   expect(await relayed()).toEqual([]);
   const { text } = await run('why', eventId);

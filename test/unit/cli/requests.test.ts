@@ -46,7 +46,9 @@ test('status of an order system takes few requests, and few of them wait for oth
   });
   // The partitions of 131 minutes in 8 shards, of the minutes to sweep, of dead letters and of consumers.
   const { count } = aws;
-  expect([count('ExecuteStatement'), count('Query'), count('DescribeTable')]).toEqual([26, 1, 1]);
+  // Where two reads are ready at the same moment, one statement has the partitions of both.
+  expect(count('ExecuteStatement')).toBeLessThanOrEqual(26);
+  expect([count('Query'), count('DescribeTable')]).toEqual([1, 1]);
   expect(count('ListEventSourceMappings')).toBe(1);
   expect(aws.operations.length).toBeLessThanOrEqual(81);
   expect(aws.rounds() * REQUEST_MS).toBeLessThanOrEqual(180);
