@@ -127,7 +127,7 @@ export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<Walk
 async function walkShards(walk: Walk, first: number, end: number): Promise<number> {
   const { since, until, gap = NO_GAP, counts, onProgress, partitionsAtOnce = PARTITIONS_AT_ONCE } = walk;
   if (first >= end) return until;
-  const minutesAtOnce = Math.max(MINUTES_AT_ONCE, Math.ceil(partitionsAtOnce / (end - first)));
+  const minutesAtOnce = Math.max(MINUTES_AT_ONCE, Math.floor(partitionsAtOnce / (end - first)));
   let from = Math.floor(since / MINUTE_MS) * MINUTE_MS;
   for (; from < until; from += minutesAtOnce * MINUTE_MS) {
     const left = Math.ceil((until - from) / MINUTE_MS);
