@@ -2,11 +2,11 @@ import type { Directory } from '../../../lambdas/runtime/operations/directory.ts
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Table } from '../../../lambdas/runtime/store/table.ts';
-import { minutesOf, readMinutes, readSweepState } from '../../deployment/rows-reader.ts';
+import { minutesOf, PARTITIONS_AT_ONCE, readMinutes, readSweepState } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { containingId, envelopeOf, type StoredEnvelope, storedEventId } from './stored-envelope.ts';
 
-/** Minutes read between two reports of progress. */
+/** The least number of minutes read between two reports of progress. */
 const REPORTED_MINUTES = 30;
 
 /** Dependencies of {@link searchEvents}. */
@@ -36,8 +36,9 @@ export async function searchEvents(
   const minutes = minutesOf(since, until);
   const containing = containingId(id);
   const found: string[] = [];
-  for (let read = 0; read < minutes.length; read += REPORTED_MINUTES) {
-    const some = minutes.slice(read, read + REPORTED_MINUTES);
+  const atOnce = Math.max(REPORTED_MINUTES, Math.floor(PARTITIONS_AT_ONCE / shards.length));
+  for (let read = 0; read < minutes.length; read += atOnce) {
+    const some = minutes.slice(read, read + atOnce);
     const match = (row: StoredEventRow) => matchOf(row, id);
     const lists = await readMinutes(stored.outbox, { minutes: some, shards }, { containing, signal }, match);
     found.push(...lists.flatMap(({ items }) => items.flat()));

@@ -49,9 +49,10 @@ test('events are found by their chain, and by a value in their data', async () =
 });
 
 test('only the requested range is read, step by step', async () => {
-  const { found, steps } = await searched('order-1', 45 * 60_000);
-  expect(found).toEqual([2]);
-  expect(steps).toEqual(['30/46 1', '46/46 1']);
+  expect(await searched('order-1', 45 * 60_000)).toEqual({ found: [2], steps: ['46/46 1'] });
+  const { found, steps } = await searched('order-1', 5 * 3_600_000);
+  expect(found).toEqual([2, 0]);
+  expect(steps).toEqual(['250/301 2', '301/301 2']);
 });
 
 test('a part of an id, or of a text, is not enough', async () => {
