@@ -7,7 +7,7 @@ import { reporting } from './command.ts';
 export function doctorCommand(io: Io): Command {
   return new Command('doctor')
     .description(
-      'Checks that the deployed resources are as declared: settings, policies, alarms, limits and, on AWS, roles. Changes nothing. ' +
+      'Compares the deployed resources with their stacks, member by member, and checks alarms, limits, versions and, on AWS, roles. Changes nothing. ' +
         'Exits with 1 if it finds a problem, or could not check everything.',
     )
     .action(reporting(io, doctor));

@@ -50,12 +50,6 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
   );
   return {
     table: () => readTable(reads, TableName),
-    expiryAttribute: async () => {
-      const { TimeToLiveStatus: state = '', AttributeName } = (await reads.expiry(TableName)) ?? {};
-      return state === 'ENABLED' || state === 'ENABLING' ? AttributeName : undefined;
-    },
-    tablePolicy: async () => reads.tablePolicy((await readTable(reads, TableName)).arn),
-    hasRecovery: async () => (await reads.recovery(TableName))?.PointInTimeRecoveryStatus === 'ENABLED',
     queue: (url) => readQueue(reads, url),
     hasBus: async (name) => (await reads.bus(name)) !== undefined,
     rule: (bus, name) => rules.describe(bus, name),
@@ -101,11 +95,9 @@ export function awsResources(clients: Clients, TableName: string, clock: Clock):
 
 async function readTable(reads: AwsReads, name: string): Promise<DeployedTable> {
   const found = await reads.table(name);
-  const { StreamEnabled, StreamViewType } = found?.StreamSpecification ?? {};
+  const { StreamEnabled } = found?.StreamSpecification ?? {};
   return {
     arn: found?.TableArn ?? '',
-    isProtected: found?.DeletionProtectionEnabled ?? false,
-    streamView: StreamEnabled ? StreamViewType : undefined,
     streamArn: StreamEnabled ? found?.LatestStreamArn : undefined,
     key: found?.SSEDescription?.KMSMasterKeyArn,
   };
@@ -122,9 +114,6 @@ async function readQueue(reads: AwsReads, url: string): Promise<DeployedQueue | 
       Number(found.ApproximateNumberOfMessagesNotVisible ?? 0),
     visibilityS: Number(found.VisibilityTimeout),
     retentionS: Number(found.MessageRetentionPeriod),
-    messageBytesMax: Number(found.MaximumMessageSize),
-    delayS: Number(found.DelaySeconds ?? 0),
-    policy: found.Policy,
     redrive: found.RedrivePolicy,
     key: found.KmsMasterKeyId || undefined,
   };
@@ -240,10 +229,6 @@ function mappingOf(found: EventSourceMappingConfiguration): Mapping {
     filters: (found.FilterCriteria?.Filters ?? []).map(({ Pattern = '' }) => Pattern),
     batchSize: found.BatchSize,
     batchingWindowMs: window && window * 1_000,
-    reportsItemFailures: found.FunctionResponseTypes?.includes('ReportBatchItemFailures') ?? false,
-    bisects: found.BisectBatchOnFunctionError ?? false,
-    failureDestination: found.DestinationConfig?.OnFailure?.Destination,
-    retriesMax: found.MaximumRetryAttempts,
     concurrencyMax: found.ScalingConfig?.MaximumConcurrency,
   };
 }

@@ -3,12 +3,6 @@ import type { DeployedRule } from '../../lambdas/runtime/operations/audit/audit-
 /** The resources port: the deployed resources of a Mailroom and their settings. It only reads. */
 export interface Resources {
   table(): Promise<DeployedTable>;
-  /** The attribute by which DynamoDB expires rows; `undefined` if TTL is off. */
-  expiryAttribute(): Promise<string | undefined>;
-  /** The policy of the table, as JSON; `undefined` if it has none. */
-  tablePolicy(): Promise<string | undefined>;
-  /** Point-in-time recovery of the table is on. */
-  hasRecovery(): Promise<boolean>;
   hasBus(name: string): Promise<boolean>;
   /** @returns `undefined` if the bus has no such rule or does not exist */
   rule(bus: string, name: string): Promise<DeployedRule | undefined>;
@@ -46,9 +40,6 @@ export interface Resources {
 /** The IAM actions of each read. */
 export const READ_ACTIONS: Readonly<Record<keyof Resources, readonly string[]>> = {
   table: ['dynamodb:DescribeTable'],
-  expiryAttribute: ['dynamodb:DescribeTimeToLive'],
-  tablePolicy: ['dynamodb:DescribeTable', 'dynamodb:GetResourcePolicy'],
-  hasRecovery: ['dynamodb:DescribeContinuousBackups'],
   hasBus: ['events:DescribeEventBus'],
   rule: ['events:DescribeRule', 'events:ListTargetsByRule'],
   queue: ['sqs:GetQueueAttributes'],
@@ -81,9 +72,6 @@ export interface DeployedForward {
 /** A table. */
 export interface DeployedTable {
   readonly arn: string;
-  readonly isProtected: boolean;
-  /** The images in its stream, e.g. `NEW_IMAGE`; `undefined` without a stream. */
-  readonly streamView: string | undefined;
   /** The ARN of its stream; `undefined` if it is off. */
   readonly streamArn: string | undefined;
   /** The ARN of the KMS key of the account that encrypts it; `undefined` with a key that DynamoDB owns. */
@@ -98,11 +86,6 @@ export interface DeployedQueue {
   readonly messages: number;
   readonly visibilityS: number;
   readonly retentionS: number;
-  readonly messageBytesMax: number;
-  /** The delay of every new message. */
-  readonly delayS: number;
-  /** Its policy as JSON; `undefined` if it has none. */
-  readonly policy: string | undefined;
   /** Its redrive policy as JSON; `undefined` if it has none. */
   readonly redrive: string | undefined;
   /** The KMS key that encrypts it, as it was set; `undefined` with a key that SQS owns. */
@@ -126,14 +109,6 @@ export interface Mapping {
   /** The most messages or records of one invocation. */
   readonly batchSize: number | undefined;
   readonly batchingWindowMs: number | undefined;
-  /** Lambda keeps the messages or records that the function reports as failed (`ReportBatchItemFailures`). */
-  readonly reportsItemFailures: boolean;
-  /** Lambda halves a batch of a stream before it retries it. */
-  readonly bisects: boolean;
-  /** The ARN of the queue that receives discarded records of a stream. */
-  readonly failureDestination: string | undefined;
-  /** The most retries of a batch of a stream; `undefined` or -1 for no limit. */
-  readonly retriesMax: number | undefined;
   /** The most concurrent invocations for a queue; `undefined` for no limit. */
   readonly concurrencyMax: number | undefined;
 }

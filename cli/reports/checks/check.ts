@@ -13,8 +13,8 @@ import type { Pauses } from './pauses.ts';
 import type { ProblemKind } from './problem-kinds.ts';
 
 /**
- * The level of a check. `flow`: events pass the part; made by `why`, `status` and `doctor`. `settings`: the part is as declared; made by
- * `status` and `doctor`. `surroundings`: policies, alarms, limits, roles and versions; made by `doctor`.
+ * The level of a check or a difference. `flow`: events pass the part; checked by `why`, `status` and `doctor`. `settings`: events pass, but the
+ * part is not as declared. `surroundings`: alarms, limits, roles and versions. Only `doctor` checks the last two.
  */
 export const LEVELS = ['flow', 'settings', 'surroundings'] as const;
 export type Level = (typeof LEVELS)[number];
@@ -70,7 +70,7 @@ export function check(part: string, level: Level, find: PartCheck['find'], stack
   return { part, level, find, stack };
 }
 
-/** Dependencies of the checks of the levels `flow` and `settings`. */
+/** Dependencies of all checks. */
 export interface CheckDeps {
   readonly directory: Directory;
   readonly resources: Resources;

@@ -10,7 +10,6 @@ import { producerChecks } from './producer-checks.ts';
 import { relationChecks } from './relation-checks.ts';
 import { relayChecks, versionChecks } from './relay-checks.ts';
 import { type RoleSimulator, roleChecks } from './role-checks.ts';
-import { tableChecks, tableSurroundingsChecks } from './table-checks.ts';
 
 /** Dependencies of {@link allChecks}. */
 export interface AllCheckDeps extends CheckDeps {
@@ -24,28 +23,27 @@ export interface AllCheckDeps extends CheckDeps {
   readonly faults?: readonly BusFault[] | undefined;
 }
 
-/** The checks up to a level, those of the flow first, in the order in which an event passes the parts. */
-export function checksOf(deps: CheckDeps, upTo: Exclude<Level, 'surroundings'>): PartCheck[] {
+/** The checks that events pass each part, in the order in which an event passes them. */
+export function flowChecks(deps: CheckDeps): PartCheck[] {
   const reading = { ...deps, resources: readOnce(deps.resources) };
-  return byLevel([
+  return partChecks(reading).filter(({ level }) => level === 'flow');
+}
+
+function partChecks(reading: CheckDeps): PartCheck[] {
+  return [
     ...unlistedChecks(reading),
-    ...tableChecks(reading),
     ...relayChecks(reading),
-    ...(deps.postgres === undefined ? [] : postgresChecks(deps.postgres, () => deps.now)),
-    ...deps.directory.consumers.flatMap((consumer) => consumerChecks(reading, consumer)),
-  ]).filter(({ level }) => LEVELS.indexOf(level) <= LEVELS.indexOf(upTo));
+    ...(reading.postgres === undefined ? [] : postgresChecks(reading.postgres, () => reading.now)),
+    ...reading.directory.consumers.flatMap((consumer) => consumerChecks(reading, consumer)),
+  ];
 }
 
 /** The checks of every level. */
 export function allChecks(deps: AllCheckDeps): PartCheck[] {
   const reading = { ...deps, resources: readOnce(deps.resources) };
   return [
-    ...checksOf(reading, 'settings'),
-    ...tableSurroundingsChecks(reading),
+    ...byLevel(partChecks(reading)),
     ...versionChecks(reading, deps.rowSchema),
-    ...(deps.postgres === undefined
-      ? []
-      : postgresChecks(deps.postgres, () => deps.now).filter(({ level }) => level === 'surroundings')),
     ...relationChecks(reading),
     ...producerChecks(reading),
     concurrencyLeftCheck(reading),

@@ -6,13 +6,7 @@ import { invokedFunction } from '../../../lambdas/runtime/operations/directory.t
 import { INVOCATIONS_MS } from '../../deployment/aws-metrics.ts';
 import type { DeployedFunction, Mapping, Resources } from '../../deployment/resources.ts';
 import { duration, time } from '../../terminal/times.ts';
-import {
-  type AsyncProblems,
-  type CheckedFunction,
-  FIND_MISSED,
-  type FoundProblem,
-  type Problems,
-} from './check.ts';
+import { type AsyncProblems, type CheckedFunction, FIND_MISSED, type FoundProblem } from './check.ts';
 import { type Pause, pausedText } from './pauses.ts';
 
 /** Checks that a function exists and may run. */
@@ -98,12 +92,6 @@ async function mappingsOf(
   return (await resources.mappings(invokedFunction(name, alias))).filter(({ source }) => isOwn(source));
 }
 
-/** The mapping of a function whose settings are checked: an enabled one, if there is any. */
-export async function mappingOf(...args: Parameters<typeof mappingsOf>): Promise<Mapping | undefined> {
-  const own = await mappingsOf(...args);
-  return own.find(({ enabled }) => enabled) ?? own[0];
-}
-
 /** The effects of a mapping that does not pass everything on, and its declared filter. @default it has no filter */
 interface MappingEffects {
   readonly stopped: string;
@@ -167,14 +155,6 @@ function changedSince({ changedAt = 0 }: Mapping, { at }: Pause): string {
 
 /** Lambda disables a mapping within minutes of the record of a pause. */
 const SWITCHES_MS = 15 * MINUTE_MS;
-
-/** Finds that a mapping ignores which items failed. */
-export function* itemFailures({ name }: CheckedFunction, mapping: Mapping, effect: string): Problems {
-  if (mapping.reportsItemFailures) return;
-  const text = `the event source mapping of ${name} ignores which items failed (ReportBatchItemFailures is off): ${effect}`;
-  const fix = updateMapping(mapping, '--function-response-types', 'ReportBatchItemFailures');
-  yield { problem: 'no-item-failures', text, fix };
-}
 
 /** The words of a command that changes a mapping. */
 export function updateMapping({ uuid }: Pick<Mapping, 'uuid'>, ...options: readonly string[]): string[] {

@@ -13,16 +13,7 @@ import {
   readWith,
   relayFunctions,
 } from './check.ts';
-import {
-  concurrencyFaults,
-  itemFailures,
-  mappingFaults,
-  mappingOf,
-  settingsOf,
-  startFaults,
-  updateMapping,
-} from './function-checks.ts';
-import { missingQueue, shortRetention } from './queue-faults.ts';
+import { concurrencyFaults, mappingFaults, settingsOf, startFaults } from './function-checks.ts';
 
 /** The bus of schedules. */
 export const DEFAULT_BUS = 'default';
@@ -42,21 +33,27 @@ export function relayChecks(deps: CheckDeps): PartCheck[] {
     ...(heartbeat === undefined ? [] : [{ part: 'heartbeat', effect: 'no heartbeat is sent', ...heartbeat }]),
   ];
   return [
+    check('table', 'flow', () => noStream(deps), mailroom),
     check(relay.part, 'flow', () => streamFaults(deps, relay), mailroom),
     ...schedules.map((schedule) =>
       check(schedule.part, 'flow', () => scheduleFaults(deps, schedule), mailroom),
     ),
     busCheck(deps),
     ...both.map((one) => check(one.part, 'flow', () => concurrencyFaults(resources, one), mailroom)),
-    check(relay.part, 'settings', () => streamSettings(deps, relay), mailroom),
-    check(relay.part, 'settings', () => failureQueueFaults(deps), mailroom),
-    check(sweep.part, 'settings', () => silence(deps)),
+    check(sweep.part, 'flow', () => silence(deps)),
     ...both.map((one) => check(one.part, 'settings', () => functionSettings(deps, one), mailroom)),
   ];
 }
 
 function busCheck(deps: CheckDeps): PartCheck {
   return check('bus', 'flow', () => busFaults(deps), deps.directory.mailroom);
+}
+
+/** A table without the stream that the relay reads. */
+async function* noStream({ directory, resources }: CheckDeps): AsyncProblems {
+  if ((await resources.table()).streamArn !== undefined) return;
+  const text = `the stream of the table ${directory.mailroom.table} is off: the stream relay publishes nothing`;
+  yield { problem: 'stream-off', text };
 }
 
 /** A stream that the relay does not read. */
@@ -103,38 +100,6 @@ async function* busFaults({ directory: { mailroom, consumers }, resources }: Che
   if (await resources.hasBus(bus)) return;
   const text = `the bus ${bus} and its rules do not exist: EventBridge accepts every event and delivers none. Once the bus is back, \`audit\` finds the events that no consumer received`;
   yield { problem: 'no-bus', text, fix: deployWords(mailroom, ...consumers) };
-}
-
-/** Settings of the stream mapping that let one bad record block or lose others. */
-async function* streamSettings({ directory, resources }: CheckDeps, relay: CheckedFunction): AsyncProblems {
-  const { table, failureQueue } = directory.mailroom;
-  const mapping = await mappingOf(resources, relay, (source) => source.includes(streamOf(table)));
-  if (mapping === undefined) return; // reported as `no-mapping`
-  const one = `the event source mapping of ${relay.name}`;
-  yield* itemFailures(relay, mapping, 'events whose publish failed wait for the sweep');
-  if (!mapping.bisects) {
-    const text = `${one} does not halve a failing batch: one record that crashes the stream relay holds up its whole batch`;
-    yield { problem: 'no-bisect', text, fix: updateMapping(mapping, '--bisect-batch-on-function-error') };
-  }
-  const queue = await resources.queue(failureQueue);
-  if (queue !== undefined && mapping.failureDestination !== queue.arn) {
-    const text = `${one} does not send discarded batches to the queue ${queue.arn}: nothing reports that the stream relay discarded them`;
-    const destination = JSON.stringify({ OnFailure: { Destination: queue.arn } });
-    const fix = updateMapping(mapping, '--destination-config', destination);
-    yield { problem: 'no-failure-destination', text, fix };
-  }
-  if ((mapping.retriesMax ?? -1) < 0) {
-    const text = `${one} retries a failing batch without limit: new events of its shard wait behind it`;
-    yield { problem: 'endless-retries', text };
-  }
-}
-
-/** A queue of discarded batches that does not keep them. */
-async function* failureQueueFaults({ directory, resources }: CheckDeps): AsyncProblems {
-  const { failureQueue: url } = directory.mailroom;
-  const queue = await resources.queue(url);
-  if (queue === undefined) yield missingQueue(url);
-  else yield* shortRetention('the queue of discarded batches', queue);
 }
 
 /** A relay whose environment belongs to another Mailroom. */

@@ -49,7 +49,7 @@ interface RuleRoute {
 }
 
 /** Returns the rules of a consumer: for Mailroom events, and for external events. A consumer of an existing queue has none. */
-export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): RuleRoute[] {
+function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry): RuleRoute[] {
   const { externalRule } = consumer;
   const rule = ruleName(consumer);
   return [
@@ -58,16 +58,6 @@ export function routesOf({ bus }: Directory['mailroom'], consumer: ConsumerEntry
       ? []
       : [{ bus: externalRule.bus, rule: externalRule.name, events: externalEventsOf(consumer) }]),
   ];
-}
-
-/** The ARNs of a consumer's rules. @param beside - an ARN of the same account and region */
-export function ruleArns(mailroom: Directory['mailroom'], consumer: ConsumerEntry, beside: string): string[] {
-  const [arn, partition, , region, account] = beside.split(':');
-  return routesOf(mailroom, consumer).map(({ bus, rule }) => {
-    // The ARN of a rule on the default bus does not name the bus.
-    const name = bus === DEFAULT_BUS ? `rule/${rule}` : `rule/${bus}/${rule}`;
-    return [arn, partition, 'events', region, account, name].join(':');
-  });
 }
 
 /** The physical id of a rule in CloudFormation. */

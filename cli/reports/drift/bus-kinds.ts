@@ -1,6 +1,6 @@
 import type { DeclaredResource } from '../../deployment/declared-resources.ts';
 import type { Member, ResourceKind } from './resource-kind.ts';
-import { isNone, isSame, statementsOf } from './same-value.ts';
+import { hasUnknown, isNone, isSame, statementsOf } from './same-value.ts';
 
 const ruleName = ({ physicalId }: DeclaredResource) => physicalId.slice(physicalId.lastIndexOf('|') + 1);
 
@@ -14,7 +14,16 @@ function ruleWords({ physicalId }: DeclaredResource): string[] {
   ];
 }
 
+/** The words that put all declared targets. One that was added stays, and a deployment removes it. */
+const putTargets: Member['set'] = (resource) => {
+  const { Targets } = resource.properties;
+  if (hasUnknown(Targets)) return [];
+  const [, name = '', ...bus] = ruleWords(resource);
+  return ['aws', 'events', 'put-targets', '--rule', name, ...bus, '--targets', JSON.stringify(Targets)];
+};
+
 const ALTERED: Member = {
+  set: putTargets,
   level: 'flow',
   effect:
     'EventBridge changes what its target receives. Until this is restored, do not discard unreadable messages: they are events',
@@ -63,8 +72,9 @@ export const busKinds: Readonly<Record<string, ResourceKind>> = {
         saidBy: ['target'],
         losesEvents: true,
       },
-      'Targets.*.*': { level: 'flow', call: 'PutTargets' },
+      'Targets.*.*': { set: putTargets, level: 'flow', call: 'PutTargets' },
       'Targets.*.Arn': {
+        set: putTargets,
         level: 'flow',
         effect: 'what it matches is sent elsewhere',
         call: 'PutTargets',
@@ -72,6 +82,7 @@ export const busKinds: Readonly<Record<string, ResourceKind>> = {
         losesEvents: true,
       },
       'Targets.*.DeadLetterConfig': {
+        set: putTargets,
         level: 'flow',
         effect: 'events that its target does not accept are lost after 24 hours, or at once',
         call: 'PutTargets',
@@ -81,6 +92,7 @@ export const busKinds: Readonly<Record<string, ResourceKind>> = {
       'Targets.*.InputPath': ALTERED,
       'Targets.*.InputTransformer': ALTERED,
       'Targets.*.RetryPolicy': {
+        set: putTargets,
         default: { MaximumEventAgeInSeconds: 86_400, MaximumRetryAttempts: 185 },
         effect: 'EventBridge stops retrying a delivery earlier or later than declared',
         call: 'PutTargets',

@@ -39,7 +39,10 @@ export async function examine(
         ...unsaid.map(differenceProblem),
       ]),
     ),
-    allowed: stacks.allowed.map(differenceProblem),
+    // Its effect would sound like a problem.
+    allowed: stacks.allowed.map(({ means: { effect, ...means }, ...rest }) =>
+      differenceProblem({ ...rest, means }),
+    ),
     compared: stacks.compared,
     notCompared: stacks.notCompared,
     notChecked: unmade.notChecked,
@@ -60,15 +63,15 @@ function isSaid({ resource, means }: Difference, problems: readonly PartProblem[
   );
 }
 
-/** True for a variable of a producer that its stack declares otherwise: the difference names the command that restores it. */
+/** True for a variable that its stack declares otherwise: the difference names the command that restores it. */
 function isDeclared(
-  { problem, physicalId, member }: PartProblem,
+  { part, problem, physicalId, member }: PartProblem,
   differences: readonly Difference[],
 ): boolean {
-  return (
-    problem === 'producer' &&
-    differences.some((found) => found.resource.physicalId === physicalId && found.member === member)
-  );
+  return differences.some(({ resource, member: changed }) => {
+    if (problem === 'producer') return resource.physicalId === physicalId && changed === member;
+    return problem === 'settings' && resource.part === part && changed?.startsWith('Environment.');
+  });
 }
 
 /** The problems of a part together, the most severe first. */

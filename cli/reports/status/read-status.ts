@@ -33,7 +33,7 @@ export interface StatusDeps {
   /** `stored` also reads the rows of a PostgreSQL database. @default false */
   readonly readsPostgres?: boolean;
   readonly queues: Queues;
-  /** Makes the checks up to the level `settings`: see `checksOf`. */
+  /** Makes the checks of the flow: see `flowChecks`. */
   readonly wiring: (sweep: Pick<CheckDeps, 'now' | 'sweptAt'>) => Promise<Checked>;
   /** Reads the history of a queue. @default none is known */
   readonly backlog?: WarningDeps['backlog'];

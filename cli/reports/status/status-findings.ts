@@ -40,6 +40,7 @@ export function statusFindings(report: StatusFacts, lines: CommandLines): readon
   const findings = identified([
     ...problemFindings(problems, lines),
     ...as('broken', outboxFacts(report)),
+    ...as('broken', goneFacts(report)),
     ...as('broken', deadLetterFacts(report)),
     ...as('broken', consumerFacts(report)),
     ...as(
@@ -169,6 +170,15 @@ function* deadLetterFacts({ deadLetterSources, at }: StatusFacts): Generator<Fac
       what,
       commands: [shell`dlq list ${source} --by cause`],
     };
+  }
+}
+
+/** Queues that no check of the flow reads. */
+function* goneFacts({ gone, wiring }: StatusFacts): Generator<Fact> {
+  const known = new Set(wiring.problems.map(({ physicalId }) => physicalId));
+  for (const url of gone.filter((one) => !known.has(one))) {
+    const what = `the queue ${url} does not exist: messages sent to it are lost`;
+    yield { code: 'no-queue', part: 'queue', resource: url, count: null, what, commands: [shell`doctor`] };
   }
 }
 

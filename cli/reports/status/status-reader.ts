@@ -4,7 +4,7 @@ import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import type { BacklogHistory } from '../../deployment/resources.ts';
 import { runChecks } from '../checks/check.ts';
-import { checksOf } from '../checks/checks.ts';
+import { flowChecks } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { createBacklogMemory, NO_HISTORY } from './backlog-trend.ts';
 import { createKeptReadings } from './kept-readings.ts';
@@ -58,7 +58,7 @@ export function createStatusReader(
     keep(
       'wiring',
       ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
-      () => runChecks(checksOf({ directory, resources, pauses, postgres, ...sweep }, 'settings')),
+      () => runChecks(flowChecks({ directory, resources, pauses, postgres, ...sweep })),
     );
   const backlog = async (url: string) =>
     memory.with(url, await keep(`backlog ${url}`, KEPT_MS, () => backlogOf(resources, url)));

@@ -4,7 +4,7 @@ import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readSweptAt } from '../../deployment/rows-reader.ts';
 import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
-import { checksOf } from '../checks/checks.ts';
+import { flowChecks } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { isStop, type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
 import { fixLine } from '../findings/findings.ts';
@@ -18,7 +18,7 @@ export type WiringCheckDeps = Pick<
   'directory' | 'resources' | 'queues' | 'table' | 'stored' | 'clock' | 'postgres'
 >;
 
-/** The parts that publish a PENDING event: see `checksOf`. */
+/** The parts that publish a PENDING event: see `flowChecks`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
 
 /** The part that publishes one in PostgreSQL. */
@@ -68,8 +68,10 @@ export async function checkWiring(
   if (consumers.length > 0) parts.add('bus');
   for (const { name } of deployment.directory.unlisted ?? []) parts.add(name);
   const sweptAt = () => readSweptAt(deployment.directory, deployment);
-  const checks = checksOf({ ...deployment, pauses: pausesOf(deployment), sweptAt, now }, 'flow');
-  return runChecks(checks.filter(({ part }) => parts.has(part)));
+  const checks = flowChecks({ ...deployment, pauses: pausesOf(deployment), sweptAt, now });
+  const checked = await runChecks(checks.filter(({ part }) => parts.has(part)));
+  // That the sweep is silent does not explain why an event waits.
+  return { ...checked, problems: checked.problems.filter(({ problem }) => problem !== 'sweep-silent') };
 }
 
 /** A trace as another Mailroom sees it: the messages of its own consumers. @param table - absent: as the selected one sees it */

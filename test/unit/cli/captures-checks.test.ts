@@ -65,15 +65,17 @@ test('the doctor of a healthy Mailroom prints the reviewed text', async () => {
 });
 
 test('the doctor of a Mailroom with problems prints the reviewed text', async () => {
-  const { deps, rules, settings, changeQueue, changeMapping, alarm } = resourcesInMemory();
+  const { deps, rules, settings, changeMember, removeResource, alarm } = resourcesInMemory();
   rules.delete('bus|worker-rule');
-  settings.expiryAttribute = undefined;
+  changeMember('Table', 'TimeToLiveSpecification', undefined);
   settings.alarms = [alarm('mailroom-ops-Stuck-1A', { isFiring: true, actions: [] })];
-  changeQueue(worker.queue, { visibilityS: 10 });
-  changeMapping(worker.function, { reportsItemFailures: false });
+  removeResource('workerRule');
+  changeMember('workerQueue', 'VisibilityTimeout', 10);
+  changeMember('workerMapping', 'FunctionResponseTypes', undefined);
+  changeMember('workerFunction', 'MemorySize', 1_024);
   const resources = {
     ...deps.resources,
-    tablePolicy: () => Promise.reject(Object.assign(new Error(), { name: 'AccessDeniedException' })),
+    concurrency: () => Promise.reject(Object.assign(new Error(), { name: 'AccessDeniedException' })),
   };
   await review('doctor-findings', await doctorCapture({ ...deps, resources }));
 });

@@ -29,88 +29,13 @@ test('a healthy Mailroom has no problem', async () => {
   expect(skipped).toEqual(['roles: a local engine checks no policies']);
 });
 
-const { streamFunction, sweepFunction } = directory.mailroom;
+const { sweepFunction } = directory.mailroom;
 const DEPLOY_WORKER = 'npx cdk deploy dev/Things --revert-drift';
 
 describe('the doctor finds, and names the command that repairs it:', () => {
   const PLANTS: Readonly<Record<string, (deployed: Deployed) => void>> = {
     'what status finds: a rule that is disabled': ({ changeRule }) =>
       changeRule('bus|worker-rule', { enabled: false }),
-    'TTL that is off': ({ settings }) => {
-      settings.expiryAttribute = undefined;
-    },
-    'a stream without the new rows': ({ table }) => {
-      table.streamView = 'KEYS_ONLY';
-    },
-    'a table policy that lets inbox rows be deleted': ({ settings }) => {
-      settings.tablePolicy = settings.tablePolicy?.replace('"dynamodb:DeleteItem",', '');
-    },
-    'a table policy that was deleted': ({ settings }) => {
-      settings.tablePolicy = undefined;
-    },
-    'deletion protection that is off': ({ table }) => {
-      table.isProtected = false;
-    },
-    'point-in-time recovery that is off': ({ settings }) => {
-      settings.hasRecovery = false;
-    },
-    'a queue mapping that ignores which messages failed': ({ changeMapping }) =>
-      changeMapping(worker.function, { reportsItemFailures: false }),
-    'a queue mapping with a filter': ({ changeMapping }) =>
-      changeMapping(worker.function, { filters: ['{"body":{"n":[1]}}'] }),
-    'a stream mapping with another filter than declared': ({ changeMapping }) =>
-      changeMapping(streamFunction, { filters: ['{"eventName":["REMOVE"]}'] }),
-    'a queue mapping with another batch size than declared': ({ changeMapping }) =>
-      changeMapping(worker.function, { batchSize: 1 }),
-    'a queue that holds every message back': ({ changeQueue }) => changeQueue(worker.queue, { delayS: 900 }),
-    'a queue that forgets within a minute': ({ changeQueue }) =>
-      changeQueue(worker.queue, { retentionS: 60 }),
-    'a queue mapping without a maximum concurrency': ({ changeMapping }) =>
-      changeMapping(worker.function, { concurrencyMax: undefined }),
-    'a stream mapping that ignores which records failed': ({ changeMapping }) =>
-      changeMapping(streamFunction, { reportsItemFailures: false }),
-    'a stream mapping that does not halve batches': ({ changeMapping }) =>
-      changeMapping(streamFunction, { bisects: false }),
-    'a stream mapping without a failure destination': ({ changeMapping }) =>
-      changeMapping(streamFunction, { failureDestination: undefined }),
-    'a stream mapping that retries without limit': ({ changeMapping }) =>
-      changeMapping(streamFunction, { retriesMax: -1 }),
-    'a visibility timeout shorter than declared': ({ changeQueue }) =>
-      changeQueue(worker.queue, { visibilityS: 60 }),
-    'a function that may run for longer than its messages are hidden': ({ changeFunction }) =>
-      changeFunction(worker.function, { timeoutS: 181 }),
-    'a queue without a redrive policy': ({ changeQueue }) =>
-      changeQueue(worker.queue, { redrive: undefined }),
-    'a queue that gives a message fewer receives than it has attempts': ({ changeQueue, queues }) => {
-      const { redrive = '' } = queues.get(worker.queue) ?? {};
-      const few = { ...JSON.parse(redrive), maxReceiveCount: worker.maxAttempts };
-      changeQueue(worker.queue, { redrive: JSON.stringify(few) });
-    },
-    'a dead-letter queue that forgets within a day': ({ changeQueue }) =>
-      changeQueue(worker.deadLetterQueue, { retentionS: 86_400 }),
-    'an undelivered queue that forgets within an hour': ({ changeQueue }) =>
-      changeQueue(worker.undeliveredQueue, { retentionS: 3_600 }),
-    'a failure queue that forgets within an hour': ({ changeQueue }) =>
-      changeQueue(directory.mailroom.failureQueue, { retentionS: 3_600 }),
-    'a queue that refuses large events': ({ changeQueue }) =>
-      changeQueue(worker.queue, { messageBytesMax: 262_144 }),
-    'a queue policy that names another bus': ({ changeQueue, queues }) => {
-      const policy = queues.get(worker.queue)?.policy?.replace('rule/bus/', 'rule/old-bus/');
-      changeQueue(worker.queue, { policy });
-    },
-    'a queue that accepts messages from every rule of the bus': ({ changeQueue, queues }) => {
-      const policy = queues.get(worker.queue)?.policy?.replace('rule/bus/worker-rule', 'rule/bus/*');
-      changeQueue(worker.queue, { policy });
-    },
-    'a dead-letter queue that accepts messages from everyone': ({ changeQueue }) =>
-      changeQueue(worker.deadLetterQueue, { policy: undefined }),
-    'a queue that does not exist': ({ queues }) => queues.delete(worker.undeliveredQueue),
-    'a rule whose target has no dead-letter queue': ({ rules, changeRule }) => {
-      const { targets = [] } = rules.get('bus|worker-rule') ?? {};
-      changeRule('bus|worker-rule', {
-        targets: targets.map((target) => ({ ...target, deadLetterQueue: undefined })),
-      });
-    },
     'a function that Lambda cannot run': ({ changeFunction }) =>
       changeFunction(worker.function, { failure: 'The key is disabled.' }),
     'a consumer with a variable missing': ({ changeEnvironment }) =>
@@ -282,6 +207,42 @@ describe('the comparison with the stacks', () => {
   });
 });
 
+describe('an existing queue, which no stack declares, must fit its consumer:', () => {
+  const existing = { ...worker, rule: undefined, undeliveredQueue: undefined };
+
+  const found = async (plant: (deployed: Deployed) => void) => {
+    const deployed = resourcesInMemory({ ...directory, consumers: [existing] });
+    plant(deployed);
+    const { problems } = await examined(deployed.deps);
+    return problems
+      .filter(({ part, problem }) => part === worker.name && problem !== 'differs')
+      .map(({ problem, resource }) => [problem, resource ?? ''].join(' ').trim());
+  };
+  const redrive = (change: object) => (deployed: Deployed) => {
+    const { redrive: policy = '{}' } = deployed.queues.get(worker.queue) ?? {};
+    deployed.changeQueue(worker.queue, { redrive: JSON.stringify({ ...JSON.parse(policy), ...change }) });
+  };
+
+  test.each<[string, (deployed: Deployed) => void, string[]]>([
+    ['as it is', () => {}, []],
+    ['visibility', ({ changeQueue }) => changeQueue(worker.queue, { visibilityS: 60 }), ['visibility']],
+    [
+      'no redrive policy',
+      ({ changeQueue }) => changeQueue(worker.queue, { redrive: undefined }),
+      ['redrive'],
+    ],
+    ['another dead-letter queue', redrive({ deadLetterTargetArn: 'other' }), ['redrive']],
+    ['too few receives', redrive({ maxReceiveCount: worker.maxAttempts }), ['redrive receives']],
+    [
+      'a retention beyond that of the inbox',
+      ({ changeQueue }) => changeQueue(worker.queue, { retentionS: worker.inboxRetentionDays * 86_400 }),
+      ['retention inbox'],
+    ],
+  ])('%s', async (_, plant, problems) => {
+    expect(await found(plant)).toEqual(problems);
+  });
+});
+
 test('alarms of a composite alarm that notifies need no action, however deep they are', async () => {
   const { deps, settings, alarm } = resourcesInMemory();
   settings.alarms = [
@@ -310,15 +271,15 @@ test('a check that the caller may not make is named with the action that it lack
     );
   const resources = {
     ...deps.resources,
-    tablePolicy: deny('dynamodb:GetResourcePolicy'),
+    concurrency: deny('lambda:GetAccountSettings'),
     queue: deny('sqs:GetQueueAttributes'),
     alarms: deny('cloudwatch:DescribeAlarms'),
   };
   const { ok, problems, notChecked, text } = await examined({ ...deps, resources });
   expect({ ok, problems }).toEqual({ ok: false, problems: [] });
   expect(notChecked).toEqual([
-    { needs: ['sqs:GetQueueAttributes'], parts: [worker.name, 'stream relay', 'account'] },
-    { needs: ['dynamodb:GetResourcePolicy'], parts: ['table'] },
+    { needs: ['sqs:GetQueueAttributes'], parts: [worker.name, 'account'] },
+    { needs: ['lambda:GetAccountSettings'], parts: ['account'] },
     { needs: ['cloudwatch:DescribeAlarms'], parts: ['alarms'] },
   ]);
   expect(text).not.toContain('no problem');
@@ -350,13 +311,11 @@ test('a check whose operation a local engine does not have is not made, and the 
   const unknown = Object.assign(new Error('An unknown operation was requested.'), {
     name: 'UnknownOperationException',
   });
-  const resources = { ...deps.resources, tablePolicy: () => Promise.reject(unknown) };
+  const resources = { ...deps.resources, concurrency: () => Promise.reject(unknown) };
   const { ok, problems, notChecked, skipped } = await examined({ ...deps, resources });
   expect({ ok, problems, notChecked }).toEqual({ ok: true, problems: [], notChecked: [] });
   // No permission would change that.
-  expect(skipped).toContain(
-    'table: this endpoint does not support dynamodb:DescribeTable or dynamodb:GetResourcePolicy',
-  );
+  expect(skipped).toContain('account: this endpoint does not support lambda:GetAccountSettings');
 });
 
 test('any other failure of a check fails the doctor, instead of passing for a result', async () => {
@@ -370,16 +329,6 @@ test('progress counts the checks up to all of them', async () => {
   const { checks } = await examine(resourcesInMemory().deps, (made, all) => seen.push(`${made}/${all}`));
   expect(seen).toHaveLength(checks);
   expect(seen.at(-1)).toBe(`${checks}/${checks}`);
-});
-
-test('the table policy must keep last sequences, too, once a consumer has an order', async () => {
-  const { deps, settings } = resourcesInMemory();
-  const ordered = directory.consumers.map((consumer) => ({ ...consumer, order: 'strict:block' }));
-  const deployed = { ...deps, directory: { ...directory, consumers: ordered } };
-  const [found] = (await examined(deployed)).problems.filter(({ problem }) => problem === 'table-policy');
-  expect(found?.text).toContain('on inbox rows and last sequences: an event');
-  settings.tablePolicy = settings.tablePolicy?.replace('"INBOX#*"', '["INBOX#*","LAST#*"]');
-  expect((await examined(deployed)).problems.map(({ problem }) => problem)).not.toContain('table-policy');
 });
 
 describe('roles', () => {

@@ -68,7 +68,15 @@ test('status prints the members in docs/cli-json.md', async () => {
       queues,
       wiring: async () => ({
         problems: [
-          { part: 'payments', problem: 'no-bus', level: 'flow', text: '', fix: [''], followUp: [''] },
+          {
+            part: 'payments',
+            problem: 'no-bus',
+            physicalId: '',
+            level: 'flow',
+            text: '',
+            fix: [''],
+            followUp: [''],
+          },
         ],
         skipped: [],
         notChecked: [{ needs: [''], parts: [''] }],

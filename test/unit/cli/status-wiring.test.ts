@@ -99,7 +99,7 @@ test('a function that fails at every invocation is a warning with the command fo
   expect(text).toContain('mailroom logs worker');
 });
 
-test('a function that fails at every invocation is reported beside a setting that does not stop it, and not beside one that does', async () => {
+test('a function that fails at every invocation is reported beside a problem that does not stop it, and not beside one that does', async () => {
   const found = async (plant: (deployed: Deployed) => void) => {
     const deployed = resourcesInMemory();
     deployed.settings.invocations.set(worker.function, { invocations: 6, errors: 6 });
@@ -107,9 +107,9 @@ test('a function that fails at every invocation is reported beside a setting tha
     plant(deployed);
     return (await statusOf(deployed.resources)).report.wiring.problems.map(({ problem }) => problem);
   };
-  expect(await found(({ changeMapping }) => changeMapping(worker.function, { batchSize: 1 }))).toEqual([
+  expect(await found(({ changeRule }) => changeRule('bus|worker-rule', { enabled: false }))).toEqual([
+    'rule-disabled',
     'invocations-fail',
-    'batch-size',
   ]);
   expect(await found((deployed) => disableMapping(deployed, worker.function))).toEqual(['mapping-disabled']);
   expect(await found(({ reserved }) => reserved.set(worker.function, 0))).toEqual(['concurrency-zero']);
@@ -126,7 +126,6 @@ describe('the status finds, and names the command that repairs it:', () => {
     },
     'a stream that is off': ({ table }) => {
       table.streamArn = undefined;
-      table.streamView = undefined;
     },
     'a consumer without concurrency': ({ reserved }) => reserved.set(worker.function, 0),
     'a relay without concurrency': ({ reserved }) => reserved.set(directory.mailroom.sweepFunction, 0),

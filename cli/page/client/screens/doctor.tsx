@@ -53,7 +53,7 @@ function Parts() {
 }
 
 function Result({ document }: { readonly document: ReadingDocuments['doctor'] }) {
-  const { checks, problems, notChecked, skipped } = document;
+  const { checks, compared, problems, allowed, notCompared, notChecked, skipped } = document;
   const [first = { is: 'ok', text: capitalized(NO_PROBLEM) } as const, ...others] = findingCounts(
     [
       ...problems.map(({ problem }) => ({ state: problemState(problem) })),
@@ -61,7 +61,9 @@ function Result({ document }: { readonly document: ReadingDocuments['doctor'] })
     ],
     document,
   );
-  const found = [`${first.text} in ${many(checks, 'check')}`, ...others.map(({ text }) => text)].join(', ');
+  const counts = [first, ...others].map(({ text }) => text).join(', ');
+  const found = `${counts}: ${many(compared.resources, 'resource')} compared member by member, ${many(checks, 'relation')} checked`;
+  const types = notCompared.filter(({ member }) => member === undefined).map(({ type }) => type);
   return (
     <section class="findings" aria-labelledby="checks-title">
       <h2 id="checks-title">
@@ -78,17 +80,27 @@ function Result({ document }: { readonly document: ReadingDocuments['doctor'] })
                 commands={commands}
               />
             ))}
-            {notChecked.map(({ needs, parts }) => (
+            {notChecked.map(({ needs, parts, why }) => (
               <Finding
                 key={parts.join()}
                 is="look"
                 text={`Not checked: ${parts.join(', ')}`}
                 commands={[]}
-                note={`needs ${needs.join(' and ')}`}
+                note={why ?? `needs ${needs.join(' and ')}`}
               />
             ))}
           </ul>
         </div>
+      )}
+      {allowed.map(({ text }) => (
+        <p key={text} class="quiet-text">
+          Changed, as a person may: <Stored text={text} />
+        </p>
+      ))}
+      {types.length > 0 && (
+        <p class="quiet-text">
+          Not compared: <Stored text={types.join(', ')} />
+        </p>
       )}
       {skipped.map((text) => (
         <p key={text} class="quiet-text">

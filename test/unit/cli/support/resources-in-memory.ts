@@ -11,7 +11,7 @@ import type {
   Resources,
 } from '../../../../cli/deployment/resources.ts';
 import { runChecks } from '../../../../cli/reports/checks/check.ts';
-import { checksOf } from '../../../../cli/reports/checks/checks.ts';
+import { flowChecks } from '../../../../cli/reports/checks/checks.ts';
 import type { DoctorDeps } from '../../../../cli/reports/findings/examination.ts';
 import { relaySettings } from '../../../../lambdas/runtime/base/config.ts';
 import { consumerSettings } from '../../../../lambdas/runtime/base/consumer-config.ts';
@@ -42,10 +42,6 @@ const SETTINGS = {
   filters: [],
   batchSize: 10,
   batchingWindowMs: 0,
-  reportsItemFailures: true,
-  bisects: true,
-  failureDestination: undefined,
-  retriesMax: 10,
   concurrencyMax: 100,
 };
 
@@ -79,18 +75,6 @@ function queuePolicy({ mailroom, consumers }: Directory): string {
   });
 }
 
-const TABLE_POLICY = {
-  Statement: [
-    {
-      Effect: 'Deny',
-      Action: ['BatchWriteItem', 'DeleteItem', 'PartiQLDelete', 'PartiQLInsert', 'PutItem'].map(
-        (action) => `dynamodb:${action}`,
-      ),
-      Condition: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': 'INBOX#*' } },
-    },
-  ],
-};
-
 function alarm(name: string, stack: string, changes: Partial<DeployedAlarm> = {}): DeployedAlarm {
   return {
     name,
@@ -118,9 +102,6 @@ export function resourcesInMemory(directory: Directory = deployed) {
         messages: 0,
         visibilityS: 180,
         retentionS: 14 * 86_400,
-        messageBytesMax: 1_048_576,
-        delayS: 0,
-        policy: queuePolicy(directory),
         redrive: redrive && JSON.stringify(redrive),
         key: undefined,
       },
@@ -134,9 +115,8 @@ export function resourcesInMemory(directory: Directory = deployed) {
   ]);
   const functions = functionsOf(directory);
   const streamArn = `${TABLE_ARN}/stream/2026`;
-  const failureDestination = queueArn(mailroom.failureQueue);
   const mappings = new Map<string, Mapping[]>([
-    [streamFunction, [{ uuid: 'stream-mapping', source: streamArn, ...SETTINGS, failureDestination }]],
+    [streamFunction, [{ uuid: 'stream-mapping', source: streamArn, ...SETTINGS }]],
     ...consumers.map(({ name, function: handler, alias, queue: url }): [string, Mapping[]] => [
       invokedFunction(handler, alias),
       [{ uuid: `${name}-mapping`, source: queueArn(url), ...SETTINGS }],
@@ -170,8 +150,6 @@ export function resourcesInMemory(directory: Directory = deployed) {
   ]);
   const table = {
     arn: TABLE_ARN,
-    isProtected: true,
-    streamView: 'NEW_IMAGE' as string | undefined,
     streamArn: streamArn as string | undefined,
     key: undefined as string | undefined,
   };
@@ -184,9 +162,6 @@ export function resourcesInMemory(directory: Directory = deployed) {
   const keys = new Map<string, string>();
   const forwards: DeployedForward[] = [];
   const settings = {
-    expiryAttribute: 'expiresAt' as string | undefined,
-    tablePolicy: JSON.stringify(TABLE_POLICY) as string | undefined,
-    hasRecovery: true,
     concurrency: { limit: 1_000, unreserved: 1_000 },
     peak: undefined as number | undefined,
     invocations: new Map<string, Invocations>(),
@@ -197,9 +172,6 @@ export function resourcesInMemory(directory: Directory = deployed) {
   };
   const resources: Resources = {
     table: async () => table,
-    expiryAttribute: async () => settings.expiryAttribute,
-    tablePolicy: async () => settings.tablePolicy,
-    hasRecovery: async () => settings.hasRecovery,
     hasBus: async (name) => buses.has(name),
     rule: async (bus, name) => rules.get(`${bus}|${name}`),
     queue: async (url) => queues.get(url),
@@ -411,5 +383,5 @@ export const wired = wiringOf(resourcesInMemory().resources);
 export function wiringOf(resources: Resources, directory: Directory = deployed) {
   const { deps } = resourcesInMemory(directory);
   return (sweep: Pick<DoctorDeps, 'now' | 'sweptAt'> = deps) =>
-    runChecks(checksOf({ ...deps, ...sweep, directory, resources }, 'settings'));
+    runChecks(flowChecks({ ...deps, ...sweep, directory, resources }));
 }
