@@ -40,7 +40,7 @@ const REQUEST_MS = 30;
 test('status of an order system takes few requests, and few of them wait for others', async () => {
   const { code, out, err } = await run('status');
   expect({ code, err, pending: JSON.parse(out).outbox.pending }).toEqual({
-    code: EXIT.attention,
+    code: EXIT.ok,
     err: '',
     pending: 0,
   });
@@ -50,8 +50,8 @@ test('status of an order system takes few requests, and few of them wait for oth
   expect(count('ExecuteStatement')).toBeLessThanOrEqual(26);
   expect([count('Query'), count('DescribeTable')]).toEqual([1, 1]);
   expect(count('ListEventSourceMappings')).toBe(1);
-  expect(aws.operations.length).toBeLessThanOrEqual(81);
-  expect(aws.rounds() * REQUEST_MS).toBeLessThanOrEqual(180);
+  expect(aws.operations.length).toBeLessThanOrEqual(69);
+  expect(aws.rounds() * REQUEST_MS).toBeLessThanOrEqual(150);
 });
 
 test('why of an event without a row takes few requests', async () => {
