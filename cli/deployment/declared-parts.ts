@@ -45,7 +45,8 @@ export function partsOf(
   const parts = new Map<string, string>();
   const inEntry = entryParts(directory, stack);
   for (const { type, logicalId, physicalId } of resources) {
-    const part = inEntry.get(`${KIND[type]} ${physicalId}`);
+    // The physical id of a rule on a custom bus is `bus|rule`; an entry has the name of the rule.
+    const part = inEntry.get(`${KIND[type]} ${physicalId.split('|').at(-1)}`);
     if (part !== undefined) parts.set(logicalId, part);
   }
   const mailrooms = new Set(
@@ -91,8 +92,9 @@ function entryParts({ mailroom, consumers }: Directory, stack: string): Readonly
   ];
   const ofConsumers = consumers
     .filter((consumer) => consumer.stack === stack)
-    .flatMap(({ name, queue, deadLetterQueue, undeliveredQueue, function: handler }) => [
+    .flatMap(({ name, queue, deadLetterQueue, undeliveredQueue, function: handler, rule, externalRule }) => [
       ['function', handler, name] as const,
+      ...[rule, externalRule?.name].map((rule) => ['rule', rule, name] as const),
       ...[queue, deadLetterQueue, undeliveredQueue].map((url) => ['queue', url, name] as const),
     ]);
   const all = [...(mailroom.stack === stack ? shared : []), ...ofConsumers];

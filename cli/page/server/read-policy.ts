@@ -1,3 +1,4 @@
+import { BUSES_ROOT } from '../../../lambdas/runtime/operations/bus-directory.ts';
 import { deadLetterQueues } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { DIRECTORY_ROOT, type Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Place } from '../../deployment/place.ts';
@@ -35,14 +36,15 @@ export function readPolicy(
   ]
     .filter((name) => name !== undefined)
     .map((name) => arn('lambda', `function:${name}`));
+  const stacks = [...new Set([mailroom, ...consumers].map(({ stack }) => stack.split('/').at(-1)))];
   const parameters = arn('ssm', `parameter${DIRECTORY_ROOT}`);
   return {
     Version: '2012-10-17',
     Statement: [
       allow(
         'Directory',
-        ['ssm:GetParametersByPath', 'ssm:GetParameterHistory'],
-        [parameters, `${parameters}/*`],
+        ['ssm:GetParametersByPath', 'ssm:GetParameterHistory', 'ssm:GetParameter'],
+        [parameters, `${parameters}/*`, arn('ssm', `parameter${BUSES_ROOT}/*`)],
       ),
       allow('Rows', TABLE_ACTIONS, [arn('dynamodb', `table/${mailroom.table}`)]),
       allow(
@@ -56,12 +58,23 @@ export function readPolicy(
         'Rules',
         ['events:DescribeRule', 'events:ListTargetsByRule'],
         // The forwards of the bus are among its rules.
-        [...rulesOf(directory), `rule/${lastPart(mailroom.bus)}/*`].map((rule) => arn('events', rule)),
+        [
+          ...rulesOf(directory),
+          `rule/${lastPart(mailroom.bus)}/*`,
+          ...stacks.map((stack) => `rule/${stack}-*`),
+        ].map((rule) => arn('events', rule)),
       ),
+      allow('Functions', FUNCTION_ACTIONS, [
+        ...functions,
+        ...functions.map((name) => `${name}:*`),
+        // CloudFormation begins the names of the audit and the producers, which the directory does not have, with the stack's.
+        ...stacks.map((stack) => arn('lambda', `function:${stack}-*`)),
+      ]),
+      allow('Mappings', ['lambda:GetEventSourceMapping'], [arn('lambda', 'event-source-mapping:*')]),
       allow(
-        'Functions',
-        ['lambda:GetFunctionConfiguration', 'lambda:GetFunctionConcurrency'],
-        [...functions, ...functions.map((name) => `${name}:*`)],
+        'Stacks',
+        ['cloudformation:DescribeStacks', 'cloudformation:GetTemplate', 'cloudformation:ListStackResources'],
+        stacks.map((stack) => arn('cloudformation', `stack/${stack}/*`)),
       ),
       allow('Account', ACCOUNT_ACTIONS, ['*']),
       allow('Keys', ['kms:DescribeKey'], [arn('kms', 'key/*')]),
@@ -81,6 +94,13 @@ const TABLE_ACTIONS = [
   'dynamodb:DescribeContinuousBackups',
 ];
 
+const FUNCTION_ACTIONS = [
+  'lambda:GetFunctionConfiguration',
+  'lambda:GetFunctionConcurrency',
+  'lambda:GetFunctionEventInvokeConfig',
+  'lambda:GetPolicy',
+];
+
 /** Actions that IAM allows on all resources only (service authorization reference). */
 const ACCOUNT_ACTIONS = [
   'lambda:ListEventSourceMappings',
@@ -90,6 +110,7 @@ const ACCOUNT_ACTIONS = [
   'events:ListRuleNamesByTarget',
   'events:ListRules',
   'cloudwatch:GetMetricData',
+  'cloudformation:ListExports',
 ];
 
 function allow(name: string, actions: readonly string[], resources: readonly string[]) {

@@ -61,6 +61,13 @@ describe('the stacks of the order system', () => {
     ]);
   });
 
+  test('declare more than a parameter of the directory can hold', async () => {
+    const bytes = async (stack: string) =>
+      JSON.stringify((await declared(stack)).map(({ properties }) => properties)).length;
+    expect(await bytes('mailroom-prod-payments')).toBeGreaterThan(8_192);
+    expect(await bytes('mailroom-prod')).toBeGreaterThan(2 * 8_192);
+  });
+
   test('are read once, and the exports once for all', async () => {
     const { client, sent } = cloudFormationInMemory(orderSystem.stacks, orderSystem.exports);
     const declarations = awsDeclarations(client, orderSystem.directory);
@@ -215,6 +222,38 @@ describe('a template that was written by hand', () => {
       ['OwnPolicy', 'mailroom'],
       ['Invoke', 'stream relay'],
     ]);
+  });
+
+  test('has the resources of an entry without tags, and what refers to them', async () => {
+    const [consumer] = directory.consumers;
+    const physicalIds = {
+      Function: consumer?.function ?? '',
+      Queue: consumer?.queue ?? '',
+      Rule: `bus|${consumer?.rule}`,
+      Mapping: 'uuid',
+      Policy: 'policy',
+      Other: 'bus|other',
+    };
+    const Resources = {
+      Function: Stream,
+      Queue: { Type: 'AWS::SQS::Queue' },
+      Rule: { Type: 'AWS::Events::Rule' },
+      Mapping: { Type: 'AWS::Lambda::EventSourceMapping', Properties: { FunctionName: { Ref: 'Function' } } },
+      Policy: { Type: 'AWS::SQS::QueuePolicy', Properties: { Queues: [{ Ref: 'Queue' }] } },
+      Other: { Type: 'AWS::Events::Rule' },
+    };
+    const body = JSON.stringify({ Resources });
+    const stack = consumer?.stack ?? '';
+    const { client } = cloudFormationInMemory({ [stack]: { body, physicalIds } });
+    const found = await awsDeclarations(client, directory).of({ stack });
+    expect(found?.map(({ logicalId }) => logicalId)).toEqual([
+      'Function',
+      'Queue',
+      'Rule',
+      'Mapping',
+      'Policy',
+    ]);
+    expect(new Set(found?.map(({ part }) => part))).toEqual(new Set([consumer?.name]));
   });
 
   test('of 1,000 resources is read whole, over all pages', async () => {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
+import { READERS } from '../../../../../cli/deployment/deployed-properties.ts';
 import { readPolicy } from '../../../../../cli/page/server/read-policy.ts';
 import type { Directory } from '../../../../../lambdas/runtime/operations/directory.ts';
 import { directory, mailroomInMemory, worker } from '../../support/mailroom-in-memory.ts';
@@ -25,6 +26,9 @@ const deployed: Directory = {
 };
 
 const FUNCTIONS = ['stream-function', 'sweep-function', 'heartbeat-function', 'worker-function'];
+
+/** Parts of which the directory has no name. */
+const STACKS = [directory.mailroom.stack, worker.stack].map((stack) => `${stack}-*`);
 
 const place = { account: '111122223333', region: 'eu-west-1' };
 
@@ -64,21 +68,38 @@ test('the policy allows no action that writes a row, sends a message or runs cod
   ]);
 });
 
+test('the policy allows what the comparison with the stacks reads, except to decrypt', () => {
+  const allowed = readPolicy(deployed, place).Statement.flatMap(({ Action }) => Action);
+  const needed = Object.values(READERS).flatMap(({ actions }) => actions);
+  expect(needed.filter((action) => !allowed.includes(action))).toEqual(['kms:Decrypt']);
+});
+
 test('the policy names the resources of this Mailroom, and a dead letter is the only message that may be received', () => {
   const statements = readPolicy(deployed, place, 'aws-cn').Statement;
   const resources = Object.fromEntries(statements.map(({ Sid, Resource }) => [Sid, Resource]));
   const arn = (service: string, name: string) => `arn:aws-cn:${service}:eu-west-1:111122223333:${name}`;
   expect(resources).toEqual({
-    MailroomDirectory: [arn('ssm', 'parameter/mailroom'), arn('ssm', 'parameter/mailroom/*')],
+    MailroomDirectory: ['mailroom', 'mailroom/*', 'mailroom-buses/*'].map((name) =>
+      arn('ssm', `parameter/${name}`),
+    ),
     MailroomRows: [arn('dynamodb', `table/${directory.mailroom.table}`)],
     MailroomQueues: expect.arrayContaining([arn('sqs', 'worker'), arn('sqs', 'worker-dead')]),
     MailroomDeadLetters: ['failures', 'worker-undelivered', 'worker-dead'].map((name) => arn('sqs', name)),
     MailroomBus: [arn('events', 'event-bus/bus')],
-    MailroomRules: ['sweep-rule', 'heartbeat-rule', 'bus/worker-rule', 'external-rule', 'bus/*'].map((name) =>
-      arn('events', `rule/${name}`),
-    ),
-    MailroomFunctions: [...FUNCTIONS, ...FUNCTIONS.map((name) => `${name}:*`)].map((name) =>
+    MailroomRules: [
+      'sweep-rule',
+      'heartbeat-rule',
+      'bus/worker-rule',
+      'external-rule',
+      'bus/*',
+      ...STACKS,
+    ].map((name) => arn('events', `rule/${name}`)),
+    MailroomFunctions: [...FUNCTIONS, ...FUNCTIONS.map((name) => `${name}:*`), ...STACKS].map((name) =>
       arn('lambda', `function:${name}`),
+    ),
+    MailroomMappings: [arn('lambda', 'event-source-mapping:*')],
+    MailroomStacks: [directory.mailroom.stack, worker.stack].map((name) =>
+      arn('cloudformation', `stack/${name}/*`),
     ),
     MailroomAccount: ['*'],
     MailroomKeys: [arn('kms', 'key/*')],
