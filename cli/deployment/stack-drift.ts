@@ -10,8 +10,6 @@ import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 
 /**
  * The IAM actions that drift detection needs besides those that read each resource (CloudFormation user guide, "Considerations when detecting drift").
- *
- * @public
  */
 export const DRIFT_ACTIONS = [
   'cloudformation:DetectStackDrift',
@@ -32,8 +30,6 @@ export interface StackDrift {
 
 /**
  * A resource that differs from its template.
- *
- * @public
  */
 export interface DriftedResource {
   readonly logicalId: string;

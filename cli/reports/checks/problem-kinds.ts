@@ -27,6 +27,8 @@ const CAUSED_BY = {
   'sweep-silent': null,
   // A resource is not as its stack declares it: the call depends on the member.
   differs: null,
+  // The same, found by CloudFormation's drift detection.
+  drifted: null,
   // Relations between resources, and an existing queue.
   visibility: 'SetQueueAttributes',
   redrive: 'SetQueueAttributes',

@@ -37,17 +37,8 @@ const STACK_ACTIONS = ['DescribeStacks', 'GetTemplate', 'ListStackResources', 'L
  * @param only - the consumer whose resources are compared; absent: all parts
  */
 export async function compareStacks(deps: StackDeps, only?: ConsumerEntry): Promise<ComparedStacks> {
-  const { mailroom, consumers } = deps.directory;
-  const stacks = new Map<string, { readonly stack: EntryStack; readonly parts: string[] }>();
-  const all = [
-    { name: 'stream relay', stack: mailroom },
-    ...consumers.map((stack) => ({ name: stack.name, stack })),
-  ];
-  for (const { name, stack } of only === undefined ? all : [{ name: only.name, stack: only }]) {
-    const known = stacks.get(stack.stack) ?? { stack, parts: [] };
-    stacks.set(stack.stack, { ...known, parts: [...known.parts, name] });
-  }
-  const declared = await eachOf([...stacks.values()], async ({ stack, parts }) =>
+  const stacks = only === undefined ? stacksOf(deps.directory) : [{ stack: only, parts: [only.name] }];
+  const declared = await eachOf(stacks, async ({ stack, parts }) =>
     resourcesOf(deps.declarations, stack, parts),
   );
   const made = await eachOf(
@@ -64,6 +55,22 @@ export async function compareStacks(deps: StackDeps, only?: ConsumerEntry): Prom
     notCompared: counted(notCompared),
     unmade: [...declared, ...made].flatMap(({ unmade }) => unmade ?? []),
   };
+}
+
+/** The stacks of a Mailroom, and the parts whose entries name them. */
+export function stacksOf({
+  mailroom,
+  consumers,
+}: Directory): readonly { readonly stack: EntryStack; readonly parts: readonly string[] }[] {
+  const stacks = new Map<string, { readonly stack: EntryStack; readonly parts: string[] }>();
+  for (const { name, stack } of [
+    { name: 'stream relay', stack: mailroom },
+    ...consumers.map((stack) => ({ name: stack.name, stack })),
+  ]) {
+    const known = stacks.get(stack.stack) ?? { stack, parts: [] };
+    stacks.set(stack.stack, { ...known, parts: [...known.parts, name] });
+  }
+  return [...stacks.values()];
 }
 
 /** The resources of a stack; without them, why its parts are not compared. */

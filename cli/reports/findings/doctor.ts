@@ -2,6 +2,7 @@ import { busFaults } from '../../../lambdas/runtime/operations/bus-consumers.ts'
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { once, readSweepState, readSweptAt, type SweepReading } from '../../deployment/rows-reader.ts';
+import { detectDrift } from '../../deployment/stack-drift.ts';
 import { EXIT } from '../../terminal/io.ts';
 import { many } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
@@ -30,12 +31,16 @@ interface DoctorReport extends Examination {
   readonly ok: boolean;
 }
 
-/** The problems of the deployed resources. */
-export async function doctor(deployment: Deployment) {
+/** The problems of the deployed resources. @param options - `drift`: also those that CloudFormation's drift detection finds */
+export async function doctor(deployment: Deployment, { drift = false }: { readonly drift?: boolean } = {}) {
   const { terminal, directory, region, clock } = deployment;
   const at = clock.now();
-  const found = await examine(await depsOf(deployment, at), (made, all) =>
-    terminal.progress(`${made} of ${all} checks made`),
+  const detect = (stack: string) =>
+    detectDrift(deployment.clients.cloudFormation, stack, { clock, signal: terminal.signal });
+  const found = await examine(
+    { ...(await depsOf(deployment, at)), detect: drift ? detect : undefined },
+    (made, all) => terminal.progress(`${made} of ${all} checks made`),
+    (made, all) => terminal.progress(`drift of ${made} of ${all} stacks detected`),
   );
   const report = doctorReport(directory, region, at, found);
   return reportOf(
@@ -90,6 +95,7 @@ export function doctorText(report: DoctorReport, lines: CommandLines): string {
     ...findingLines(findings),
     ...allowed.map(({ text }) => prose(paint.dim(`  changed, as a person may: ${text}`), 4)),
     ...notComparedLines(report),
+    ...driftLines(report),
     ...skipped.map((what) => prose(paint.dim(`  skipped: ${what}`), 4)),
   ].join('\n');
 }
@@ -105,4 +111,10 @@ function notComparedLines({ notCompared }: DoctorReport): string[] {
     ...(members.size === 0 ? [] : [`${many(members.size, 'member')} of other types (--json)`]),
   ];
   return [prose(paint.dim(`  not compared: ${all.join(', ')}`), 4)];
+}
+
+function driftLines({ drift }: DoctorReport): string[] {
+  if (drift === null) return [];
+  const extent = `${many(drift.resources, 'resource')} of ${many(drift.stacks, 'stack')}`;
+  return [prose(paint.dim(`  CloudFormation's drift detection compared ${extent}`), 4)];
 }

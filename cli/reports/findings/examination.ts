@@ -2,10 +2,14 @@ import { type Checked, type PartProblem, runChecks, unexplained, unmadeChecks } 
 import { type AllCheckDeps, allChecks, byLevel } from '../checks/checks.ts';
 import type { Difference } from '../drift/compare.ts';
 import { type ComparedStacks, compareStacks, type StackDeps } from '../drift/compared-stacks.ts';
+import { type DetectedDrift, type DetectionDeps, detectedDrift, newDrift } from '../drift/detected-drift.ts';
 import { differenceProblem } from '../drift/difference-problem.ts';
 
 /** Dependencies of {@link examine}. */
-export interface DoctorDeps extends AllCheckDeps, StackDeps {}
+export interface DoctorDeps extends AllCheckDeps, StackDeps {
+  /** CloudFormation's drift detection of a stack. @default it is not run */
+  readonly detect?: DetectionDeps['detect'] | undefined;
+}
 
 /** The result of {@link examine}. */
 export interface Examination extends Checked, Pick<ComparedStacks, 'compared' | 'notCompared'> {
@@ -13,23 +17,29 @@ export interface Examination extends Checked, Pick<ComparedStacks, 'compared' | 
   readonly checks: number;
   /** The differences that a person may make. */
   readonly allowed: readonly PartProblem[];
+  /** The extent of CloudFormation's drift detection; `null` if it was not run. */
+  readonly drift: DetectedDrift['detected'] | null;
 }
 
 /**
  * Makes all checks of a deployed Mailroom, and compares its resources with its stacks.
  *
  * @param progress - called after each check with the number of checks made, and of all
+ * @param drifting - called after each stack whose drift was detected, in the same way
  */
 export async function examine(
   deps: DoctorDeps,
   progress: (made: number, all: number) => void = () => {},
+  drifting: (made: number, all: number) => void = () => {},
 ): Promise<Examination> {
+  const { detect } = deps;
   const checks = allChecks(deps);
-  const [found, stacks] = await Promise.all([
+  const [found, stacks, drift] = await Promise.all([
     runChecks(checks, (made) => progress(made, checks.length)),
     compareStacks(deps),
+    detect && detectedDrift({ ...deps, detect }, drifting),
   ]);
-  const unmade = unmadeChecks([...found.unmade, ...stacks.unmade]);
+  const unmade = unmadeChecks([...found.unmade, ...stacks.unmade, ...(drift?.unmade ?? [])]);
   const unsaid = stacks.differences.filter((difference) => !isSaid(difference, found.problems));
   return {
     checks: checks.length,
@@ -37,6 +47,7 @@ export async function examine(
       unexplained([
         ...found.problems.filter((problem) => !isDeclared(problem, stacks.differences)),
         ...unsaid.map(differenceProblem),
+        ...newDrift(drift?.problems ?? [], [...stacks.differences, ...stacks.allowed]),
       ]),
     ),
     // Its effect would sound like a problem.
@@ -45,9 +56,11 @@ export async function examine(
     ),
     compared: stacks.compared,
     notCompared: stacks.notCompared,
+    drift: drift?.detected ?? null,
     notChecked: unmade.notChecked,
     skipped: [
       ...unmade.skipped,
+      ...(drift?.skipped ?? []),
       ...(deps.roles === 'local' ? ['roles: a local engine checks no policies'] : []),
     ],
   };

@@ -1,3 +1,4 @@
+import type { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
 import type { Deployment } from '../../../../cli/deployment/deployment.ts';
@@ -20,6 +21,8 @@ export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
   readonly inboxChanges?: InboxChanges;
   /** @default none */
   readonly postgres?: OpenPostgres;
+  /** @default none */
+  readonly cloudFormation?: CloudFormationClient;
   /** @default everything is as declared */
   readonly deployed?: ReturnType<typeof resourcesInMemory>;
   /** @default false */
@@ -64,6 +67,7 @@ export function memoryDeployment(
     deployedFunction: async (name: string) =>
       mailroom.functionOf === undefined ? healthyFunction : mailroom.functionOf(name),
     clients: {
+      cloudFormation: mailroom.cloudFormation,
       lambda: {
         send: async ({ input }: InvokeCommand) => {
           const isSweep = input.FunctionName === directory.mailroom.sweepFunction;
