@@ -28,6 +28,8 @@ import { SCHEDULED_HOLES } from './scheduled-holes.ts';
 import { scheduledScenarios } from './scheduled-scenarios.ts';
 import { THAW_HOLES } from './thaw-holes.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
+import { UNREADABLE_HOLES } from './unreadable-holes.ts';
+import { unreadableScenarios } from './unreadable-scenarios.ts';
 import { VERSION_HOLES } from './version-holes.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
@@ -61,6 +63,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...BRIDGE_HOLES.map((hole) => planted('bridge', hole, bridgeScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),
+  ...UNREADABLE_HOLES.map((hole) => planted('unreadable', hole, unreadableScenarios)),
   ...REDRIVE_HOLES.map((hole) => planted('redrive', hole, redriveScenarios)),
   ...REJECTION_HOLES.map((hole) => planted('inbox', hole, rejectionScenarios)),
 ];

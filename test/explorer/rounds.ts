@@ -12,6 +12,7 @@ import { resendScenarios } from './resend-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
 import { scheduledScenarios } from './scheduled-scenarios.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
+import { unreadableScenarios } from './unreadable-scenarios.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
 /** One walk through every setting, within bounds. */
@@ -63,6 +64,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...thawScenarios(bounds),
     ...redriveScenarios(bounds),
     ...resendScenarios(bounds),
+    ...unreadableScenarios(bounds),
     ...rejectionScenarios(bounds),
     ...orderScenarios(bounds),
     ...bridgeScenarios(bounds),

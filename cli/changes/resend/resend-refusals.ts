@@ -32,7 +32,7 @@ export function readableEvent({ eventId, received }: DeadLetter): {
   const body = jsonObject(received?.body);
   if (eventId === undefined || body === undefined)
     throw cannot(
-      'Its envelope cannot be read, so there is no event to replace. Discard it, and have its producer write a correct one.',
+      'Its envelope cannot be read, so there is no event to replace. The plan of its discard looks for its event in the outbox, and sends that one first.',
     );
   if (!isEventId(eventId))
     throw cannot(
