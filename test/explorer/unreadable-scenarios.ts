@@ -27,6 +27,8 @@ const ADD_ONE = {
   Update: { Key: COUNTER, UpdateExpression: 'ADD n :one', ExpressionAttributeValues: { ':one': 1 } },
 };
 
+const CHANGED = { name: 'an unreadable message that is a part of an event, and is discarded' };
+
 const NOTE: Note = { by: 'ada', reason: 'its rule changed events' };
 
 /** The longest that a queue takes to come to rest, in receives. */
@@ -45,7 +47,7 @@ export function unreadableScenarios(
 ): Scenario[] {
   return [
     {
-      name: 'inbox: an unreadable message that is a part of an event, and is discarded',
+      name: `inbox: ${CHANGED.name}`,
       budget,
       begin: async (scheduler) => {
         const world = await consumerWorld(scheduler, {
