@@ -52,7 +52,7 @@ export function postgresCommand(io: Io): Command {
       `
 Examples:
   $ npx cdk-mailroom postgres migrate --database postgresql://ada@localhost/shop
-  $ npx cdk-mailroom postgres migrate --sql > 0001.sql`,
+  $ npx cdk-mailroom postgres migrate --sql > mailroom.sql`,
     )
     .action(
       reportingOn<GlobalOptions & { readonly sql?: boolean }>(io, async (open, options) =>

@@ -13,7 +13,12 @@ import { createPostgresInboxProcessor } from '../../lambdas/runtime/postgres/pos
 import { postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
-import { migratePostgres, SCHEMA_VERSION } from '../../lambdas/runtime/store/postgres/migrate.ts';
+import {
+  migratePostgres,
+  migrationFile,
+  SCHEMA_VERSION,
+} from '../../lambdas/runtime/store/postgres/migrate.ts';
+import { MIGRATIONS } from '../../lambdas/runtime/store/postgres/schema.ts';
 import { type Database, sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { consumerConfig } from '../../testing/default-config.ts';
 import { memoryBus } from '../../testing/memory-bus.ts';
@@ -42,6 +47,26 @@ test('a migration creates the schema once, also if several run at a time', async
   await database.query('INSERT INTO mailroom.migration (version) VALUES ($1)', [SCHEMA_VERSION + 1]);
   await expect(migratePostgres(database)).rejects.toMatchObject({ code: 'NEWER_SCHEMA' });
   await database.query('DELETE FROM mailroom.migration WHERE version > $1', [SCHEMA_VERSION]);
+});
+
+test('a schema of version 1 keeps its events, and accepts those of a producer that was not updated', async () => {
+  await pool.query('CREATE DATABASE earlier');
+  const own = new Pool({ connectionString: server.url.replace(/postgres$/, 'earlier') });
+  const write = (id: string) =>
+    own.query('INSERT INTO mailroom.event (event_id, source, type, envelope) VALUES ($1, $2, $3, $4)', [
+      id,
+      'orders',
+      'Placed',
+      '{}',
+    ]);
+  const [first] = MIGRATIONS;
+  await own.query(first === undefined ? '' : migrationFile(first));
+  await write('019b76da-a800-7000-8000-000000000001');
+  expect(await migratePostgres(nodePostgres(own))).toEqual({ from: 1, to: SCHEMA_VERSION });
+  await write('019b76da-a800-7000-8000-000000000002');
+  const { rows } = await own.query('SELECT aggregate_type, aggregate_id FROM mailroom.event');
+  await own.end();
+  expect(rows).toEqual([1, 2].map(() => ({ aggregate_type: null, aggregate_id: null })));
 });
 
 const DATABASES: Readonly<

@@ -65,6 +65,13 @@ test('an envelope is stored byte for byte, also with characters that JSON escape
   expect(JSON.parse(String(row?.envelope))).toMatchObject({ aggregateId: text, data: { note } });
 });
 
+test('an event has its aggregate in columns, without the NUL that PostgreSQL does not store', async () => {
+  await rig.outbox.commit(async () => [{ ...placed(1), aggregateId: 'a\u0000€"𝄞' }]);
+  expect(await rig.rows('SELECT aggregate_type, aggregate_id FROM mailroom.event')).toEqual([
+    { aggregate_type: 'order', aggregate_id: 'a€"𝄞' },
+  ]);
+});
+
 test('an event with deliverAt is due then', async () => {
   await rig.outbox.commit(async () => [placed(1, { deliverAt: Date.now() + 3_600_000 }), placed(2)]);
   expect((await stored()).map(({ due }) => due)).toEqual([true, false]);

@@ -71,6 +71,7 @@ export interface MintedEvent {
   readonly now: number;
   /** When it is published, epoch milliseconds; absent unless it is scheduled. */
   readonly dueAt: number | undefined;
+  readonly aggregate: { readonly type: string; readonly id: string };
   /** As it will be published; its detail is the envelope. */
   readonly entry: BusEntry;
 }
@@ -114,7 +115,8 @@ export async function mintEvent(
   };
   const detail = JSON.stringify(envelope);
   const entry = { source: definition.source, detailType: definition.type, detail, traceHeader: traceId };
-  return { eventId, now, dueAt, entry };
+  const aggregate = { type: envelope.aggregateType, id: envelope.aggregateId };
+  return { eventId, now, dueAt, aggregate, entry };
 }
 
 /**

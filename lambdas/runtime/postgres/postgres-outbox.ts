@@ -12,7 +12,7 @@ import { cancelled } from '../outbox/outbox-transitions.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { type SentCommit, wasCommitted } from '../store/postgres/commit-outcome.ts';
-import { transitionOf } from '../store/postgres/outbox-writes.ts';
+import { storable, transitionOf } from '../store/postgres/outbox-writes.ts';
 import { type Database, type Sql, sqlState } from '../store/postgres/sql.ts';
 import { readOneRow, readRows } from '../store/postgres/sql-rows.ts';
 import type { PostgresProducerConfig } from './postgres-settings.ts';
@@ -96,10 +96,10 @@ const TRIES = 5;
 
 /** Events and their places in the queue. As JSON, because drivers disagree about arrays that contain null. */
 const INSERT = `WITH minted AS MATERIALIZED (
-  SELECT * FROM json_to_recordset($1::json) AS m(event_id uuid, source text, type text, trace_id text, envelope text, due_at double precision)
+  SELECT * FROM json_to_recordset($1::json) AS m(event_id uuid, source text, type text, trace_id text, aggregate_type text, aggregate_id text, envelope text, due_at double precision)
 ), written AS (
-  INSERT INTO mailroom.event (event_id, source, type, trace_id, envelope)
-  SELECT event_id, source, type, trace_id, envelope FROM minted
+  INSERT INTO mailroom.event (event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope)
+  SELECT event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope FROM minted
 ), queued AS (
   INSERT INTO mailroom.pending (event_id, due_at)
   SELECT event_id, coalesce(to_timestamp(due_at / 1000::float8), clock_timestamp()) FROM minted
@@ -218,11 +218,14 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
 
 /** @returns the id of the transaction */
 async function insert(sql: Sql, minted: readonly MintedEvent[]): Promise<string> {
-  const events = minted.map(({ eventId, dueAt, entry }) => ({
+  const events = minted.map(({ eventId, dueAt, aggregate, entry }) => ({
     event_id: eventId,
     source: entry.source,
     type: entry.detailType,
     trace_id: entry.traceHeader,
+    // Only keys: the envelope has both as they are.
+    aggregate_type: storable(aggregate.type),
+    aggregate_id: storable(aggregate.id),
     envelope: entry.detail,
     due_at: dueAt,
   }));

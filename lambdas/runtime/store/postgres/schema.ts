@@ -15,6 +15,8 @@ export interface Migration {
  * - A time before 1970, or infinite, is refused: relays could not read from it on, and it would be due before the events of all others.
  * - `pending` is the queue, narrow so that its many dead row versions stay small, and is vacuumed often.
  * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
+ * - `aggregate_type` and `aggregate_id` are for readers of the table that must not parse the envelope. They are null in rows of an earlier version, and are
+ *   never the reason for refusing a row that fits: consumers read the envelope.
  * - Times are those of the database. No table has a sequence: a reader that follows one misses what commits late.
  */
 export const MIGRATIONS: readonly Migration[] = [
@@ -174,5 +176,13 @@ GRANT UPDATE (status, fence, processed_at, resolved_by, resolved_reason, discard
   run_anyway, allowed_at, allowed_by, allowed_reason, lease_until, ends_by, retry_at, reason, rejected_at, unfinished, out_of_time, changed_at)
   ON mailroom.inbox TO mailroom_operator;
 ${ROW_ACCESS}`,
+  },
+  {
+    version: 2,
+    // NOT VALID: the rows that exist have no aggregate, and need not be read under the lock.
+    sql: `ALTER TABLE mailroom.event
+  ADD COLUMN aggregate_type text,
+  ADD COLUMN aggregate_id text,
+  ADD CONSTRAINT aggregate_fits_a_key CHECK (octet_length(aggregate_type) + octet_length(aggregate_id) < 999986) NOT VALID;`,
   },
 ];
