@@ -15,6 +15,7 @@ import { runQuietly } from '../cli/page/server/quiet-run.ts';
 import { why } from '../cli/reports/why/why.ts';
 import { type ShellText, shell } from '../cli/terminal/shell.ts';
 import { HOUR_MS } from '../lambdas/runtime/base/units.ts';
+import { ruleName } from '../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { ConsumerEntry } from '../lambdas/runtime/operations/directory.ts';
 import type { FaultDeps, InjectedFault } from './made-faults.ts';
 import type { Consumer } from './readings.ts';
@@ -75,8 +76,10 @@ function bankDown({ deployment }: FaultDeps, bank: string): InjectedFault {
 }
 
 /** The rule of a consumer is disabled: EventBridge drops its events. */
-function ruleOff(deps: FaultDeps, { name, rule = '' }: ConsumerEntry): InjectedFault {
+function ruleOff(deps: FaultDeps, consumer: ConsumerEntry): InjectedFault {
   const { deployment } = deps;
+  const { name } = consumer;
+  const rule = ruleName(consumer) ?? '';
   const target = { Name: rule, EventBusName: deployment.directory.mailroom.bus };
   const enable = shell`events enable-rule --name ${rule} --event-bus-name ${target.EventBusName}`;
   const reason = `the rule of ${name} was disabled`;

@@ -9,6 +9,7 @@ import { SSMClient } from '@aws-sdk/client-ssm';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { required } from '../../demo/readings.ts';
+import { ruleName } from '../../lambdas/runtime/operations/audit/audit-drift.ts';
 import { readDirectory } from '../../lambdas/runtime/operations/ssm-directory.ts';
 import { ACTS } from '../attack/hostile-text.ts';
 import { eventually } from '../local/support/eventually.ts';
@@ -116,10 +117,8 @@ describe.skipIf(browser === undefined)('a screen of the page', () => {
     const bridge = new EventBridgeClient({ endpoint });
     const ssm = new SSMClient({ endpoint });
     const directory = await readDirectory(ssm, required(outputs, 'TableName'));
-    const rule = {
-      Name: directory.consumers.find(({ name }) => name === 'inventory')?.rule,
-      EventBusName: directory.mailroom.bus,
-    };
+    const inventory = directory.consumers.find(({ name }) => name === 'inventory');
+    const rule = { Name: inventory && ruleName(inventory), EventBusName: directory.mailroom.bus };
     failing = await seeds.placeFailingOrder();
     await eventually(async () => {
       const { consumers } = (await mailroom('status', '--json')).json();

@@ -1,3 +1,4 @@
+import { ruleName } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import { BUSES_ROOT } from '../../../lambdas/runtime/operations/bus-directory.ts';
 import { deadLetterQueues } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { DIRECTORY_ROOT, type Directory } from '../../../lambdas/runtime/operations/directory.ts';
@@ -122,10 +123,14 @@ function rulesOf({ mailroom, consumers }: Directory): string[] {
   const schedules = [mailroom.sweepRule, mailroom.heartbeat?.rule];
   return [
     ...schedules.flatMap((rule) => (rule === undefined ? [] : [`rule/${rule}`])),
-    ...consumers.flatMap(({ rule, externalRule }) => [
-      ...(rule === undefined ? [] : [`rule/${lastPart(mailroom.bus)}/${rule}`]),
-      ...(externalRule === undefined ? [] : [externalRuleOf(externalRule)]),
-    ]),
+    ...consumers.flatMap((consumer) => {
+      const { externalRule } = consumer;
+      const rule = ruleName(consumer);
+      return [
+        ...(rule === undefined ? [] : [`rule/${lastPart(mailroom.bus)}/${rule}`]),
+        ...(externalRule === undefined ? [] : [externalRuleOf(externalRule)]),
+      ];
+    }),
   ];
 }
 

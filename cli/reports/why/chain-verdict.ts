@@ -23,7 +23,8 @@ import {
   worstFirst,
 } from './event-state.ts';
 import { isHeld, isQueueEmpty, messageCase } from './message-case.ts';
-import { causeText, type MessageFacts, unclaimedText, WORDS } from './message-words.ts';
+import type { MessageFacts } from './message-facts.ts';
+import { causeText, unclaimedText, WORDS } from './message-words.ts';
 import {
   blockingVerdict,
   discardLine,

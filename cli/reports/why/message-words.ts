@@ -1,34 +1,17 @@
 import { TARGET_REFUSES } from '../../../lambdas/runtime/base/bridge-receipt.ts';
 import { DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
-import { invokedFunction } from '../../../lambdas/runtime/operations/directory.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
 import { asClause, clipped, many, minuteAfter } from '../../terminal/output.ts';
-import { hours, type ShellText, shell } from '../../terminal/shell.ts';
+import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
-import { resendLine } from '../dead-letters/remedies.ts';
-import { inTime, type WhyContext, type WhyVerdict } from './event-state.ts';
+import { inTime, type WhyVerdict } from './event-state.ts';
 import { isHeld, type MessageCase, MOVED_MS, publishedAtOf } from './message-case.ts';
+import { auditOf, logsOf, type MessageFacts, mappingsOf, redriveCommand, resendOf } from './message-facts.ts';
 import { discardLine } from './order-verdict.ts';
-import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
-
-/** The facts that a verdict on a message quotes. */
-export interface MessageFacts extends Pick<TracedMessage, 'consumer' | 'deadLetter' | 'queue'> {
-  readonly event: TracedEvent;
-  /** The event's type and id. */
-  readonly name: string;
-  /** The inbox row; absent if it does not exist or cannot be read. */
-  readonly row: InboxRow | undefined;
-  /** The end of a worker's lease, epoch milliseconds. */
-  readonly heldUntil: number;
-  /** Of the consumer's Mailroom. */
-  readonly context: WhyContext;
-  /** Of the Mailroom that published the event. */
-  readonly home: WhyContext;
-}
 
 /** The state, text and command of a case. */
 interface CaseWords {
@@ -270,10 +253,6 @@ function refusedText({ row, deadLetter, context }: MessageFacts): string {
   return ` The target refuses it again until the target changes. If it never will take it, send its change by hand, then \`${discard}\`. Once it takes it:`;
 }
 
-function redriveCommand({ deadLetter }: MessageFacts): ShellText {
-  return shell`dlq redrive ${deadLetter?.source.name ?? ''} ${deadLetter?.id ?? ''}`;
-}
-
 function attemptOf({ row, consumer }: MessageFacts): string {
   return attemptText(row?.attempts ?? 0, consumer.maxAttempts);
 }
@@ -286,25 +265,4 @@ function errorOf(row: InboxRow | undefined): string {
 function lostText(facts: MessageFacts): string {
   if (facts.event.resent === undefined) return `\`${auditOf(facts)}\` shows which`;
   return `repeating the resend is safe, \`${resendOf(facts)}\``;
-}
-
-function resendOf({ event: { resent }, context }: MessageFacts): string {
-  return context.commandLine(resendLine(resent?.source ?? '', resent?.causationId ?? ''));
-}
-
-function auditOf({ event, home }: MessageFacts): string {
-  return home.commandLine(shell`audit --since ${hours(home.now - bornAt(event))}`);
-}
-
-/** The command that names the log lines of the functions that handled the event. */
-function logsOf({ event, context }: MessageFacts): string {
-  return context.commandLine(shell`logs ${event.eventId}`);
-}
-
-/** The command that shows the function's event source mapping, which must be Enabled. */
-function mappingsOf({ consumer, context: { awsLine } }: MessageFacts): string {
-  const query = 'EventSourceMappings[].[UUID, State, StateTransitionReason]';
-  return awsLine(
-    shell`lambda list-event-source-mappings --function-name ${invokedFunction(consumer.function, consumer.alias)} --query ${query} --output text`,
-  );
 }

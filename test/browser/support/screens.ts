@@ -35,7 +35,7 @@ export async function visit(opened: OpenedPage, screen: ScreenName, eventId: str
     case 'doctor':
       await go('#/doctor', 'Doctor');
       await page.getByRole('button', { name: /^Run the checks/ }).click();
-      return shows(page.locator('main'), /in \d+ checks/);
+      return shows(page.locator('main'), /\d+ relations? checked/);
     case 'audit':
       await go('#/audit', 'Audit');
       await page.getByRole('button', { name: /^Run the audit/ }).click();

@@ -20,6 +20,8 @@ const deployed: Directory = {
       queue: `${SQS}/worker`,
       deadLetterQueue: `${SQS}/worker-dead`,
       undeliveredQueue: `${SQS}/worker-undelivered`,
+      // CloudFormation's reference to a rule of a custom bus.
+      rule: `bus|${worker.rule}`,
       externalRule: { name: 'external-rule', bus: 'default' },
     },
   ],
