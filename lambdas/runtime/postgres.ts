@@ -79,8 +79,8 @@ export type { ProcessorDeps } from './sources/inbox-processor.ts';
 export type { PostgresEvents } from './store/postgres/inbox-row.ts';
 export {
   grantPostgresRole,
-  type Migrated,
   migratePostgres,
   type PostgresGrant,
 } from './store/postgres/migrate.ts';
 export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './store/postgres/sql.ts';
+export type { Migrated } from './store/sql/schema-version.ts';

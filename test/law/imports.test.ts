@@ -42,10 +42,13 @@ const RUNTIME = [
   'consume',
   'sources/sqs',
   'operations',
+  'store/sql',
   'store/postgres',
+  'store/mysql',
   'bridge',
   'sources',
   'postgres',
+  'mysql',
 ];
 
 /** The folders of the runtime up to one of them. */
@@ -54,7 +57,7 @@ const upTo = (last: string) =>
 
 /** What the files of a folder, without its folders that are listed here, may import besides each other. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  'lambdas/runtime': upTo('postgres'),
+  'lambdas/runtime': upTo('mysql'),
   'lambdas/runtime/base': [],
   'lambdas/runtime/events': upTo('base'),
   'lambdas/runtime/bus': upTo('events'),
@@ -69,8 +72,11 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/bridge': upTo('operations'),
   'lambdas/runtime/sources/sqs': upTo('consume'),
   'lambdas/runtime/sources': upTo('consume'),
-  'lambdas/runtime/store/postgres': upTo('operations'),
+  'lambdas/runtime/store/sql': upTo('operations'),
+  'lambdas/runtime/store/postgres': upTo('store/sql'),
+  'lambdas/runtime/store/mysql': upTo('store/sql'),
   'lambdas/runtime/postgres': [...upTo('store/postgres'), 'lambdas/runtime/sources'],
+  'lambdas/runtime/mysql': [...upTo('store/sql'), 'lambdas/runtime/store/mysql', 'lambdas/runtime/sources'],
   lambdas: upTo('operations'),
   'lambdas/postgres-audit': ['lambdas', ...upTo('store/postgres'), 'lambdas/runtime/postgres'],
   'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],

@@ -10,6 +10,7 @@ export type MailroomErrorCode =
   | 'BAD_ARGUMENT'
   | 'BAD_CONFIG'
   | 'BAD_CONSUMER'
+  | 'BAD_DATABASE'
   | 'BAD_DELAY'
   | 'BAD_EFFECT_NAME'
   | 'BAD_EVENT_DEFINITION'

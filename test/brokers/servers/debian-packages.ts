@@ -73,12 +73,7 @@ export async function whyNoDebian(): Promise<string | undefined> {
  * @throws Error if a package cannot be downloaded, with the remedy
  */
 export async function debianPrograms(): Promise<DebianPrograms> {
-  const root = await filledOnce('debian', PACKAGES.join('\n'), async (dir) => {
-    const packages = join(dir, 'packages');
-    await mkdir(packages);
-    await download(packages);
-    for (const name of await readdir(packages)) await run('dpkg-deb', ['-x', join(packages, name), dir]);
-    await rm(packages, { recursive: true });
+  const root = await unpackedOnce('debian', PACKAGES, async (dir) => {
     await mkdir(join(dir, 'bin'));
     await writeFile(join(dir, 'bin/erl'), ERL, { mode: 0o755 });
   });
@@ -90,8 +85,32 @@ export async function debianPrograms(): Promise<DebianPrograms> {
   };
 }
 
-async function download(cwd: string): Promise<void> {
-  const get = () => run('apt-get', ['download', '-q', ...PACKAGES], { cwd });
+/**
+ * Downloads packages and unpacks them, only the first time.
+ *
+ * @param name - of the folder
+ * @param packages - each with its version
+ * @param complete - receives the folder with the unpacked files
+ * @throws Error if a package cannot be downloaded, with the remedy
+ */
+export function unpackedOnce(
+  name: string,
+  packages: readonly string[],
+  complete: (dir: string) => Promise<void>,
+): Promise<string> {
+  return filledOnce(name, packages.join('\n'), async (dir) => {
+    const archives = join(dir, 'packages');
+    await mkdir(archives);
+    await download(packages, archives);
+    for (const archive of await readdir(archives))
+      await run('dpkg-deb', ['-x', join(archives, archive), dir]);
+    await rm(archives, { recursive: true });
+    await complete(dir);
+  });
+}
+
+async function download(packages: readonly string[], cwd: string): Promise<void> {
+  const get = () => run('apt-get', ['download', '-q', ...packages], { cwd });
   try {
     await get();
   } catch (first) {
@@ -103,7 +122,7 @@ async function download(cwd: string): Promise<void> {
       await get();
     } catch (cause) {
       throw new Error(
-        `The packages of the brokers could not be downloaded:\n${(cause as { stderr?: string }).stderr ?? cause}\n` +
+        `The packages ${packages.join(', ')} could not be downloaded:\n${(cause as { stderr?: string }).stderr ?? cause}\n` +
           'Run "apt-get update" as root, then the tests again.',
         { cause },
       );

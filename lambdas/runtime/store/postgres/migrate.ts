@@ -1,4 +1,5 @@
 import { MailroomError } from '../../base/errors.ts';
+import { type Migrated, refuseNewer } from '../sql/schema-version.ts';
 import { FOREIGN_OBJECTS, foreignObjects } from './foreign-objects.ts';
 import { MIGRATIONS, type Migration } from './schema.ts';
 import type { Database, Sql } from './sql.ts';
@@ -27,12 +28,6 @@ CREATE TABLE IF NOT EXISTS mailroom.migration (
 
 const APPLIED = 'SELECT coalesce(max(version), 0)::text AS version FROM mailroom.migration';
 
-/** The versions of a schema before and after a migration; 0 is an empty database. */
-export interface Migrated {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** Reads the version of a schema. @throws the database's error, also if it has no such table */
 export async function schemaVersion(sql: Pick<Sql, 'query'>): Promise<number> {
   return (await readOneRow(sql, APPLIED, [], { version: 'number' })).version;
@@ -59,7 +54,7 @@ export async function migratePostgres<Tx>(database: Database<Tx>): Promise<Migra
     await refuseForeign(sql);
     await sql.query(block(PREPARE));
     const from = await schemaVersion(sql);
-    refuseNewer(from);
+    refuseNewer(from, SCHEMA_VERSION);
     for (const { version, sql: step } of MIGRATIONS.filter((step) => step.version > from)) {
       await sql.query(block(step));
       await sql.query('INSERT INTO mailroom.migration (version) VALUES ($1)', [version]);
@@ -150,15 +145,6 @@ async function hasSetting(sql: Sql, name: string): Promise<boolean> {
 
 function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
-}
-
-/** @throws `NEWER_SCHEMA` */
-function refuseNewer(version: number): void {
-  if (version <= SCHEMA_VERSION) return;
-  throw new MailroomError(
-    'NEWER_SCHEMA',
-    `The schema mailroom has version ${version}, and this version of cdk-mailroom knows version ${SCHEMA_VERSION}. Nothing was changed. Run the version that migrated it, or a newer one.`,
-  );
 }
 
 /** @throws `FOREIGN_SCHEMA` */

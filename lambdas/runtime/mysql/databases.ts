@@ -1,0 +1,100 @@
+import { isStale } from '../store/mysql/mysql-error.ts';
+import type { Database, Sql, SqlRow } from '../store/sql/database.ts';
+
+/** The options of a query of `mysql2` that Mailroom sets: those of your pool must not change the rows that it reads. */
+export interface Mysql2Query {
+  readonly sql: string;
+  readonly values: unknown[];
+  readonly rowsAsArray: false;
+  readonly nestTables: false;
+  readonly namedPlaceholders: false;
+  readonly typeCast: (field: unknown, next: () => unknown) => unknown;
+}
+
+/** The members that Mailroom uses of a connection of `mysql2/promise`. */
+export interface Mysql2Queryable {
+  query(options: Mysql2Query): Promise<readonly [unknown, ...unknown[]]>;
+}
+
+/** The members that Mailroom uses of a connection that a pool of `mysql2/promise` has lent. */
+export interface Mysql2Connection extends Mysql2Queryable {
+  release(): void;
+  destroy(): void;
+}
+
+/** The members that Mailroom uses of a pool of `mysql2/promise`. */
+export interface Mysql2Pool<Connection extends Mysql2Connection> extends Mysql2Queryable {
+  getConnection(): Promise<Connection>;
+}
+
+/**
+ * The database of a pool of `mysql2/promise`. A connection at a server that is read-only, stopping or gone never returns to the pool.
+ *
+ * @example
+ * ```ts
+ * import { createPool } from 'mysql2/promise';
+ * const outbox = createMysqlOutbox({ config, database: mysql2(createPool(url)) });
+ * ```
+ */
+export function mysql2<Connection extends Mysql2Connection>(
+  pool: Mysql2Pool<Connection>,
+): Database<Connection> {
+  return {
+    ...mysql2Sql(pool),
+    in: mysql2Sql,
+    transaction: async (run) => {
+      const connection = await pool.getConnection();
+      const sql = mysql2Sql(connection);
+      try {
+        for (const text of BEGIN) await sql.query(text);
+        const result = await run(connection);
+        await sql.query('COMMIT');
+        connection.release();
+        return result;
+      } catch (error) {
+        if (isStale(error) || !(await canWriteAgain(sql))) connection.destroy();
+        else connection.release();
+        throw error;
+      }
+    },
+  };
+}
+
+/** Begins a transaction whose locks are only those of the rows that it changes. It sets nothing on the session. */
+const BEGIN = ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', 'START TRANSACTION'] as const;
+
+/**
+ * Rolls back. A connection that cannot roll back is closed: its transaction ends with it. A failover may have made its server read-only,
+ * although the error of that statement was replaced by another one.
+ */
+async function canWriteAgain(sql: Sql): Promise<boolean> {
+  try {
+    await sql.query('ROLLBACK');
+    const { rows } = await sql.query('SELECT @@global.read_only + @@global.innodb_read_only AS read_only');
+    return Number(Object.values(rows[0] ?? {})[0]) === 0;
+  } catch {
+    return false;
+  }
+}
+
+function mysql2Sql(queryable: Mysql2Queryable): Sql {
+  return {
+    adapter: 'mysql2',
+    query: async (text, values = []) => {
+      const [rows] = await queryable.query({
+        sql: text,
+        values: [...values],
+        rowsAsArray: false,
+        nestTables: false,
+        namedPlaceholders: false,
+        typeCast: (_field, next) => next(),
+      });
+      return { rows: rowsIn(rows) };
+    },
+  };
+}
+
+/** A statement that returns no rows has a header instead. */
+function rowsIn(result: unknown): readonly SqlRow[] {
+  return Array.isArray(result) ? result : [];
+}

@@ -1,0 +1,162 @@
+import { MailroomError } from '../../base/errors.ts';
+import type { Sql } from '../sql/database.ts';
+import { readRows } from '../sql/sql-rows.ts';
+import { mysqlErrno } from './mysql-error.ts';
+import { TABLES } from './schema.ts';
+
+/** A setting of the server, or a property of a table, with which events can be lost, damaged or never published. */
+interface ServerProblem {
+  /** The name of the setting or the table. */
+  readonly subject: string;
+  /** Its value, the possible damage, and the remedy. */
+  readonly text: string;
+}
+
+/** The way in which a relay claims: it skips locked rows, or it writes a token into rows and reads those. */
+export type ClaimMode = 'skip-locked' | 'token';
+
+/** The smallest `max_allowed_packet`: an envelope of 1 MB in Base64, and the rest of its statement. */
+const PACKET_MIN = 2 * 1024 * 1024;
+
+/** A deployment of a server can have each of these values as a whole, and a session can have its own. */
+const VARIABLES = [
+  'autocommit',
+  'binlog_format',
+  'innodb_read_only',
+  'log_bin',
+  'max_allowed_packet',
+  'read_only',
+  'sql_mode',
+  'transaction_isolation',
+  'tx_isolation',
+] as const;
+
+type ServerVariables = Readonly<Partial<Record<string, string>>>;
+
+const READ_VARIABLES = `SHOW VARIABLES WHERE Variable_name IN (${VARIABLES.map((name) => `'${name}'`).join(', ')})`;
+
+/** Each rule is a predicate of a good value, and what a bad one means. ServerVariables that a server does not have are good. */
+const RULES: readonly (readonly [
+  name: (typeof VARIABLES)[number],
+  isGood: (value: string, all: ServerVariables) => boolean,
+  text: string,
+])[] = [
+  [
+    'sql_mode',
+    (value) => /STRICT_TRANS_TABLES|STRICT_ALL_TABLES|TRADITIONAL/.test(value),
+    'has no STRICT_TRANS_TABLES: the server would cut values that are too long, without an error. Add it to sql_mode',
+  ],
+  [
+    'autocommit',
+    (value) => value === 'ON',
+    'is off: statements outside a transaction would never be committed. Set autocommit = 1 for the server and for this login',
+  ],
+  [
+    'max_allowed_packet',
+    (value) => Number(value) >= PACKET_MIN,
+    `is below ${PACKET_MIN} bytes: an event of 1 MB could not be written or read. Raise max_allowed_packet`,
+  ],
+  ['read_only', (value) => value === 'OFF', 'is on: this server is a replica. Connect to the primary'],
+  ['innodb_read_only', (value) => value === 'OFF', 'is on: this server is a reader. Connect to the writer'],
+  [
+    'binlog_format',
+    (value, { log_bin }) => value !== 'STATEMENT' || log_bin !== 'ON',
+    'is STATEMENT: the server refuses changes under READ COMMITTED. Set binlog_format = ROW or MIXED',
+  ],
+  [
+    'transaction_isolation',
+    (value) => value !== 'SERIALIZABLE',
+    'is SERIALIZABLE: each read would lock rows, so producers and relays would wait for each other. Set READ-COMMITTED or REPEATABLE-READ',
+  ],
+  [
+    'tx_isolation',
+    (value) => value !== 'SERIALIZABLE',
+    'is SERIALIZABLE: each read would lock rows, so producers and relays would wait for each other. Set READ-COMMITTED or REPEATABLE-READ',
+  ],
+];
+
+/**
+ * Returns what is wrong with the server of a connection and with the tables; nothing, if they can be used.
+ *
+ * @param claim - how the relay claims @default 'skip-locked'
+ */
+async function serverProblems(sql: Sql, claim: ClaimMode = 'skip-locked'): Promise<ServerProblem[]> {
+  return [
+    ...(await settingProblems(sql)),
+    ...(await tableProblems(sql)),
+    ...(await claimProblems(sql, claim)),
+  ];
+}
+
+async function settingProblems(sql: Sql): Promise<ServerProblem[]> {
+  const rows = await readRows(sql, READ_VARIABLES, [], { Variable_name: 'text', Value: 'text' });
+  const all: ServerVariables = Object.fromEntries(rows.map((row) => [row.Variable_name, row.Value]));
+  return RULES.flatMap(([subject, isGood, text]): ServerProblem[] => {
+    const value = all[subject];
+    return value === undefined || isGood(value, all) ? [] : [{ subject, text: `${subject} ${text}.` }];
+  });
+}
+
+const READ_TABLES = `SELECT TABLE_NAME AS table_name, ENGINE AS engine
+FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'mailroom' AND TABLE_TYPE = 'BASE TABLE'`;
+
+const READ_COLUMNS = `SELECT DISTINCT TABLE_NAME AS table_name, CHARACTER_SET_NAME AS charset
+FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'mailroom' AND CHARACTER_SET_NAME IS NOT NULL AND CHARACTER_SET_NAME <> 'utf8mb4'`;
+
+async function tableProblems(sql: Sql): Promise<ServerProblem[]> {
+  const ours: ReadonlySet<string> = new Set(TABLES);
+  const tables = await readRows(sql, READ_TABLES, [], { table_name: 'text', engine: 'text?' });
+  const narrow = await readRows(sql, READ_COLUMNS, [], { table_name: 'text', charset: 'text' });
+  return [
+    ...TABLES.filter((name) => !tables.some(({ table_name }) => table_name === name)).map((name) => ({
+      subject: `mailroom.${name}`,
+      text: `The table mailroom.${name} does not exist. Run migrateMysql as a login that may create it.`,
+    })),
+    ...tables
+      .filter(({ table_name, engine }) => ours.has(table_name) && engine !== 'InnoDB')
+      .map(({ table_name, engine }) => ({
+        subject: `mailroom.${table_name}`,
+        text: `The table mailroom.${table_name} has the engine ${engine}, which has no transactions: events would be published without their transaction. Run ALTER TABLE mailroom.${table_name} ENGINE=InnoDB.`,
+      })),
+    ...narrow
+      .filter(({ table_name }) => ours.has(table_name))
+      .map(({ table_name, charset }) => ({
+        subject: `mailroom.${table_name}`,
+        text: `The table mailroom.${table_name} has columns in ${charset}, which cannot store every character. Run ALTER TABLE mailroom.${table_name} CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin.`,
+      })),
+  ];
+}
+
+/** A syntax error: the server does not know SKIP LOCKED. */
+const SYNTAX_ERROR = 1064;
+
+async function claimProblems(sql: Sql, claim: ClaimMode): Promise<ServerProblem[]> {
+  if (claim === 'token') return [];
+  try {
+    await sql.query('SELECT event_id FROM mailroom.pending LIMIT 0 FOR UPDATE SKIP LOCKED');
+    return [];
+  } catch (error) {
+    if (mysqlErrno(error) !== SYNTAX_ERROR) throw error;
+    const text =
+      "The server has no SKIP LOCKED, which MySQL 8.0.1 and MariaDB 10.6 introduced. Pass claim: 'token' to the relay, or update the server.";
+    return [{ subject: 'claim', text }];
+  }
+}
+
+/** @throws `BAD_DATABASE` with everything that is wrong with the settings of the server */
+export async function refuseSettings(sql: Sql): Promise<void> {
+  refuse(await settingProblems(sql));
+}
+
+/** @throws `BAD_DATABASE` with everything that is wrong with the server or the tables */
+export async function refuseServer(sql: Sql, claim?: ClaimMode): Promise<void> {
+  refuse(await serverProblems(sql, claim));
+}
+
+function refuse(problems: readonly ServerProblem[]): void {
+  if (problems.length > 0)
+    throw new MailroomError(
+      'BAD_DATABASE',
+      `MySQL cannot be used: ${problems.map(({ text }) => text).join(' ')}`,
+    );
+}

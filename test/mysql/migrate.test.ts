@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { mysql2 } from '../../lambdas/runtime/mysql/databases.ts';
+import { migrateMysql, SCHEMA_VERSION, schemaVersion } from '../../lambdas/runtime/store/mysql/migrate.ts';
+import { TABLES } from '../../lambdas/runtime/store/mysql/schema.ts';
+import { type Rig, startRig } from './support/rig.ts';
+
+let rig: Rig;
+
+beforeAll(async () => {
+  rig = await startRig('mysql-migrate');
+});
+
+afterAll(() => rig.close());
+
+beforeEach(async () => {
+  await rig.pool.query('DROP DATABASE IF EXISTS mailroom');
+});
+
+describe('the schema of MySQL', () => {
+  test('is made by any number of concurrent migrations, in all tables of InnoDB and utf8mb4', async () => {
+    const migrated = await Promise.all([1, 2, 3, 4].map(() => migrateMysql(rig.database)));
+    expect(migrated.toSorted((a, b) => a.from - b.from)).toEqual(
+      [0, 1, 1, 1].map((from) => ({ from, to: SCHEMA_VERSION })),
+    );
+    const tables = await rig.rows(
+      "SELECT TABLE_NAME AS name, ENGINE AS engine, TABLE_COLLATION AS collation FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'mailroom'",
+    );
+    expect(tables.toSorted((a, b) => String(a.name).localeCompare(String(b.name)))).toEqual(
+      TABLES.toSorted().map((name) => ({ name, engine: 'InnoDB', collation: 'utf8mb4_bin' })),
+    );
+    expect(await schemaVersion(rig.database)).toBe(SCHEMA_VERSION);
+  });
+
+  test('of a newer version is refused', async () => {
+    await migrateMysql(rig.database);
+    await rig.pool.query('INSERT INTO mailroom.migration VALUES (99, UTC_TIMESTAMP(6))');
+    await expect(migrateMysql(rig.database)).rejects.toThrow(
+      expect.objectContaining({ code: 'NEWER_SCHEMA' }),
+    );
+  });
+
+  test('is completed after a migration that ended between two tables', async () => {
+    await migrateMysql(rig.database);
+    await rig.pool.query('DELETE FROM mailroom.migration');
+    await rig.pool.query('DROP TABLE mailroom.effect');
+    await migrateMysql(rig.database);
+    expect(await rig.rows('SELECT * FROM mailroom.effect')).toEqual([]);
+  });
+
+  test('does not take over a table without transactions', async () => {
+    await rig.pool.query('CREATE DATABASE mailroom');
+    await rig.pool.query('CREATE TABLE mailroom.pending (event_id INT) ENGINE=MyISAM');
+    await expect(migrateMysql(rig.database)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'BAD_DATABASE',
+        message: expect.stringContaining('mailroom.pending has the engine MyISAM'),
+      }),
+    );
+  });
+});
+
+describe('a server with a setting that can lose events', () => {
+  const settings: readonly (readonly [set: string, name: string])[] = [
+    ["SET SESSION sql_mode = ''", 'sql_mode'],
+    ['SET SESSION autocommit = 0', 'autocommit'],
+    ["SET SESSION tx_isolation = 'SERIALIZABLE'", 'tx_isolation'],
+  ];
+  test.each(settings)('%s is refused', async (set, name) => {
+    const pool = rig.poolOf({ connectionLimit: 1 });
+    try {
+      await pool.query(set);
+      await expect(migrateMysql(mysql2(pool))).rejects.toThrow(
+        expect.objectContaining({ code: 'BAD_DATABASE', message: expect.stringContaining(name) }),
+      );
+      expect(await rig.rows("SHOW DATABASES LIKE 'mailroom'")).toEqual([]);
+    } finally {
+      await pool.end();
+    }
+  });
+
+  test.each([
+    ['max_allowed_packet', 1024 * 1024, 16 * 1024 * 1024],
+    ['read_only', 1, 0],
+  ])('%s is refused', async (name, bad, good) => {
+    await rig.pool.query(`SET GLOBAL ${name} = ${bad}`);
+    const pool = rig.poolOf({ connectionLimit: 1 });
+    try {
+      await expect(migrateMysql(mysql2(pool))).rejects.toThrow(
+        expect.objectContaining({ code: 'BAD_DATABASE', message: expect.stringContaining(name) }),
+      );
+    } finally {
+      await rig.pool.query(`SET GLOBAL ${name} = ${good}`);
+      await pool.end();
+    }
+  });
+});
