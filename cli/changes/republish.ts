@@ -215,9 +215,9 @@ async function effectsElsewhere(
 
 function subscribersOf(
   directory: Directory,
-  { source, type, envelope }: OutboxRow,
+  { source, type, publishedBy, envelope }: OutboxRow,
 ): readonly ConsumerEntry[] {
-  return consumersOf(directory, { source, type, data: () => jsonObject(envelope)?.data });
+  return consumersOf(directory, { source, type, publishedBy, data: () => jsonObject(envelope)?.data });
 }
 
 async function effectsOf(

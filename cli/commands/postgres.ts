@@ -22,7 +22,7 @@ import { createTerminal, type Report, reportOf } from '../terminal/terminal.ts';
 /** The variables that hold the address of the database, in order. */
 const VARIABLES = ['DATABASE_URL', 'MAILROOM_POSTGRES'];
 
-const ROLES = ['producer', 'relay', 'consumer', 'auditor', 'operator'] as const;
+const ROLES = ['producer', 'relay', 'consumer', 'auditor', 'operator', 'connector'] as const;
 
 interface GrantOptions extends GlobalOptions {
   readonly login: string;
@@ -127,7 +127,9 @@ async function granted({ database, place }: OpenPostgres, options: GrantOptions)
   });
   return reportOf({ database: place, ...grant }, { place, login, group }, (seen) =>
     prose(
-      `Database ${seen.place}: granted ${seen.group} to ${seen.login}, with its timeouts. They apply to new sessions.`,
+      seen.group === 'mailroom_connector'
+        ? `Database ${seen.place}: granted ${seen.group} to ${seen.login}.`
+        : `Database ${seen.place}: granted ${seen.group} to ${seen.login}, with its timeouts. They apply to new sessions.`,
     ),
   );
 }

@@ -41,8 +41,9 @@ export async function publishedIn(
     if (isUnreadable(row)) unreadable.push(row.SK);
     const eventId = eventIdInSortKey(row.SK);
     if (isUnreadable(row) || row.publishedAt === undefined || eventId === undefined) return [];
-    const { source, type, publishedAt } = row;
-    const expecting = consumersOf(directory, { source, type, data: () => jsonObject(row.envelope)?.data });
+    const { source, type, publishedAt, publishedBy } = row;
+    const data = () => jsonObject(row.envelope)?.data;
+    const expecting = consumersOf(directory, { source, type, publishedBy, data });
     return [{ eventId, source, type, publishedAt, consumers: expecting.map(({ name }) => name) }];
   };
   const [read] = await readMinutes(stored.outbox, { minutes: [minute], shards }, { max }, sampled);

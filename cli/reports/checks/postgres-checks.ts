@@ -5,15 +5,13 @@ import { duration } from '../../terminal/times.ts';
 import { type AsyncProblems, check, type PartCheck } from './check.ts';
 import { postgresLoginProblems } from './postgres-login-checks.ts';
 import { ageMs, psql, stuckQueue } from './postgres-queue-check.ts';
+import { postgresSlotProblems } from './postgres-slot-checks.ts';
 
 /** A transaction that is open longer keeps the queue's deleted rows, milliseconds. */
 const OLD_SNAPSHOT_MS = 5 * 60_000;
 
 /** Deleted rows of the queue that an autovacuum removes long before: its threshold is 1,000. */
 const DEAD_ROWS_MAX = 100_000;
-
-/** The log that a replication slot may hold back, bytes: 1 GB. */
-const SLOT_LAG_MAX = 1_000_000_000;
 
 /** Checks of the PostgreSQL database that has the rows. @param now - AWS's time */
 export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck[] {
@@ -43,25 +41,6 @@ export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck
     };
   }
 
-  async function* slots(): AsyncProblems {
-    const rows = await read(
-      `SELECT slot_name AS name, active, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS lag,
-        current_setting('max_slot_wal_keep_size'::text) AS kept FROM pg_replication_slots WHERE NOT pg_is_in_recovery()`,
-    );
-    for (const { name, active, lag, kept } of rows) {
-      const held = `${Math.round(Number(lag) / 1e6)} MB of the log`;
-      const drop = psql(`SELECT pg_drop_replication_slot('${String(name).replaceAll("'", "''")}')`);
-      if (Number(lag) > SLOT_LAG_MAX) {
-        const text = `the replication slot ${name}${active ? '' : ', which has no reader,'} holds back ${held}: the disk fills. Restart its reader, or drop the slot`;
-        yield { problem: 'slot-lag', text, fix: active ? [] : drop };
-      } else if (kept === '-1') {
-        const text = `the replication slot ${name} may hold back any amount of the log (max_slot_wal_keep_size is -1): if its reader stops, the disk fills`;
-        const limit = "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'";
-        yield { problem: 'slot-unlimited', text, fix: psql(limit) };
-      }
-    }
-  }
-
   async function* clock(): AsyncProblems {
     const [row] = await read(
       'SELECT round(extract(epoch FROM clock_timestamp())::float8 * 1000::float8) AS at',
@@ -74,8 +53,8 @@ export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck
 
   return [
     check('database', 'flow', () => stuckQueue(open)),
-    ...[vacuum, snapshots, slots, ...postgresLoginProblems(open), clock].map((find) =>
-      check('database', 'surroundings', find),
+    ...[vacuum, snapshots, ...postgresSlotProblems(open, now), ...postgresLoginProblems(open), clock].map(
+      (find) => check('database', 'surroundings', find),
     ),
   ];
 }

@@ -58,6 +58,8 @@ const CAUSED_BY = {
   vacuum: null,
   'old-snapshot': null,
   'slot-lag': null,
+  'slot-lost': null,
+  'capture-behind': null,
   'slot-unlimited': null,
   'foreign-object': null,
   'login-absent': null,

@@ -128,9 +128,9 @@ function expectedOf(directory: Directory, eventId: string, row: StoredEventRow |
     const nothing = { type: null, source: null, aggregateType: null, aggregateId: null, correlationId: null };
     return { eventId, at, ...nothing, status: 'UNREADABLE', names: [] };
   }
-  const { type, source, status } = row;
+  const { type, source, status, publishedBy } = row;
   const envelope = jsonObject(row.envelope);
-  const names = consumersOf(directory, { source, type, data: () => envelope?.data }).map(nameOf);
+  const names = consumersOf(directory, { source, type, publishedBy, data: () => envelope?.data }).map(nameOf);
   return {
     eventId,
     at,

@@ -118,7 +118,11 @@ function outboxStory(event: TracedEvent): OwnLine[] {
     const by = clipped(row.publishedBy ?? 'relay');
     const after = duration(row.publishedAt - committedAt);
     const since = row.dueAt === undefined ? 'its commit' : 'it was due';
-    lines.push(tell('published', row.publishedAt, `published by the ${by}, ${after} after ${since}`));
+    const text =
+      row.publishedBy === 'cdc'
+        ? 'left to change data capture, which sends it to Kafka: `doctor` reports how far its connector has read'
+        : `published by the ${by}, ${after} after ${since}`;
+    lines.push(tell('published', row.publishedAt, text));
   }
   if (row.discardedAt !== undefined)
     lines.push(tell('discarded', row.discardedAt, `discarded ${who(row.discardedBy, row.discardedReason)}`));

@@ -19,10 +19,13 @@ export function externalEventsOf({ events }: Pick<ConsumerEntry, 'events'>): Ext
 export interface SubscribedEvent extends EventRef {
   /** Returns the payload as parsed JSON; `undefined` if it cannot be read: then every filter counts as matching. */
   readonly data: () => unknown;
+  /** As of its outbox row. */
+  readonly publishedBy?: string | undefined;
 }
 
-/** Returns the consumers that must receive a Mailroom event. */
+/** Returns the consumers of the bus that must receive a Mailroom event. Change data capture sends to Kafka, and not to the bus. */
 export function consumersOf(directory: Directory, event: SubscribedEvent): ConsumerEntry[] {
+  if (event.publishedBy === 'cdc') return [];
   return directory.consumers.filter((consumer) => subscribes(consumer, event));
 }
 

@@ -5,8 +5,8 @@ import { sendSpan } from '../observe/message-spans.ts';
 import { ownTelemetry, type Telemetry } from '../observe/telemetry.ts';
 import { safeTelemetry } from '../observe/telemetry-wrappers.ts';
 import { createTracer, inSpan } from '../observe/tracer.ts';
+import { refuseOtherRelay, refuseUnpublishable } from '../outbox/captured-event.ts';
 import { refuseReserved } from '../outbox/event-draft.ts';
-import { refuseTooLarge } from '../outbox/event-size.ts';
 import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../outbox/outbox-entry.ts';
 import { cancelled } from '../outbox/outbox-transitions.ts';
 import { backoffMs } from '../store/backoff.ts';
@@ -80,6 +80,11 @@ export interface PostgresOutboxDeps<Tx> {
   readonly config: PostgresProducerConfig;
   /** Your driver or ORM. */
   readonly database: Database<Tx>;
+  /**
+   * `cdc` leaves the events to a connector that reads the database's log (docs/postgres.md): they have no place in the queue, no relay publishes them,
+   * and none can be scheduled. @default a relay publishes them
+   */
+  readonly relay?: 'cdc' | undefined;
   /** @default the machine's clock */
   readonly clock?: Clock | undefined;
   /** @default the machine's random source */
@@ -94,17 +99,24 @@ const REPEATED = /^(40001|40P01|55P03|25006)$/;
 /** Tries of a transaction that the database rolled back, and that may succeed now. */
 const TRIES = 5;
 
-/** Events and their places in the queue. As JSON, because drivers disagree about arrays that contain null. */
-const INSERT = `WITH minted AS MATERIALIZED (
-  SELECT * FROM json_to_recordset($1::json) AS m(event_id uuid, source text, type text, trace_id text, aggregate_type text, aggregate_id text, envelope text, due_at double precision)
+/** Events. As JSON, because drivers disagree about arrays that contain null. */
+const WRITTEN = `WITH minted AS MATERIALIZED (
+  SELECT * FROM json_to_recordset($1::json) AS m(event_id uuid, source text, type text, trace_id text, aggregate_type text, aggregate_id text, envelope text, due_at double precision, published_by text)
 ), written AS (
-  INSERT INTO mailroom.event (event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope)
-  SELECT event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope FROM minted
-), queued AS (
+  INSERT INTO mailroom.event (event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope, published_by)
+  SELECT event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope, published_by FROM minted
+)`;
+
+/** Events and their places in the queue. */
+const INSERT = `${WRITTEN}, queued AS (
   INSERT INTO mailroom.pending (event_id, due_at)
   SELECT event_id, coalesce(to_timestamp(due_at / 1000::float8), clock_timestamp()) FROM minted
 ), ${WAKE}
 SELECT pg_current_xact_id()::text AS xid, (SELECT count(*) FROM woken)::text AS woken`;
+
+/** Events that a connector reads from the log: no relay has to find them. */
+const INSERT_CAPTURED = `${WRITTEN}
+SELECT pg_current_xact_id()::text AS xid`;
 
 /** The ids of events are random. Their rows are deleted a day after they were published, or later. */
 const PROOF_BY_EVENT = 'EXISTS (SELECT FROM mailroom.event WHERE event_id = $2::uuid)';
@@ -124,7 +136,7 @@ const CANCELLED = `SELECT c.event_id FROM mailroom.cancelled c JOIN mailroom.eve
 /**
  * Creates the outbox of a service that keeps its data in PostgreSQL. Run {@link migratePostgres} first.
  *
- * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
+ * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS; `BAD_ARGUMENT` if `relay` is unknown
  *
  * @example
  * ```ts
@@ -135,8 +147,9 @@ const CANCELLED = `SELECT c.event_id FROM mailroom.cancelled c JOIN mailroom.eve
  */
 export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): PostgresOutbox<Tx> {
   requireGiven('createPostgresOutbox', deps, 'config', 'database');
-  const { config, database, clock = systemClock, random = systemRandomBytes } = deps;
+  const { config, database, relay, clock = systemClock, random = systemRandomBytes } = deps;
   refuseReserved(config.service);
+  refuseOtherRelay(relay);
   const own =
     deps.telemetry === undefined && process.env.AWS_LAMBDA_FUNCTION_NAME !== undefined
       ? ownTelemetry(config, {})
@@ -150,7 +163,7 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
   const mint = async (events: readonly EventDraft[], cause?: CausingEvent) => {
     const minted: MintedEvent[] = [];
     for (const draft of events) minted.push(await mintEvent(context, draft, cause));
-    for (const { entry } of minted) refuseTooLarge(entry);
+    for (const event of minted) refuseUnpublishable(event, relay);
     return minted;
   };
 
@@ -158,7 +171,7 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
   const prove = async (sql: Sql, minted: readonly MintedEvent[]): Promise<SentCommit | undefined> => {
     const [first] = minted;
     if (first !== undefined) {
-      const xid = await insert(sql, minted);
+      const xid = await insert(sql, minted, relay);
       return { xid, proof: PROOF_BY_EVENT, values: [first.eventId] };
     }
     const id = mintEventId(clock.now(), 256, random);
@@ -192,7 +205,7 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
     write: async (tx, events, cause) => {
       if (events.length === 0) return [];
       const minted = await mint(events, cause);
-      await insert(database.in(tx), minted);
+      await insert(database.in(tx), minted, relay);
       return minted.map(envelopeOf);
     },
     cancel: async (tx, eventId) => {
@@ -217,7 +230,7 @@ export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): Postgres
 }
 
 /** @returns the id of the transaction */
-async function insert(sql: Sql, minted: readonly MintedEvent[]): Promise<string> {
+async function insert(sql: Sql, minted: readonly MintedEvent[], relay: 'cdc' | undefined): Promise<string> {
   const events = minted.map(({ eventId, dueAt, aggregate, entry }) => ({
     event_id: eventId,
     source: entry.source,
@@ -228,6 +241,8 @@ async function insert(sql: Sql, minted: readonly MintedEvent[]): Promise<string>
     aggregate_id: storable(aggregate.id),
     envelope: entry.detail,
     due_at: dueAt,
+    published_by: relay,
   }));
-  return (await readOneRow(sql, INSERT, [JSON.stringify(events)], { xid: 'text' })).xid;
+  const text = relay === 'cdc' ? INSERT_CAPTURED : INSERT;
+  return (await readOneRow(sql, text, [JSON.stringify(events)], { xid: 'text' })).xid;
 }

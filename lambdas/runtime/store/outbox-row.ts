@@ -36,7 +36,7 @@ export interface OutboxRow extends Key {
   readonly fingerprint?: string | undefined;
   /** The time of the publish, epoch milliseconds. */
   readonly publishedAt?: number | undefined;
-  /** Its publisher: `producer`, `stream` or `sweep`. */
+  /** Its publisher: `producer`, `stream` or `sweep`; in PostgreSQL `relay`, or `cdc` for change data capture. */
   readonly publishedBy?: string | undefined;
   /** The time at which it became DEAD, epoch milliseconds. */
   readonly deadAt?: number | undefined;

@@ -234,8 +234,8 @@ function countEvent(
   counts[COUNT_OF[row.status]] += 1;
   doubles.add(row.source, envelope);
   if (isHeartbeat(row)) deliveries.leaveOut(envelope.eventId);
-  const { source, type } = row;
-  const consumers = consumersOf(directory, { source, type, data: () => envelope.data });
+  const { source, type, publishedBy } = row;
+  const consumers = consumersOf(directory, { source, type, publishedBy, data: () => envelope.data });
   // Both may be published later, but an SLO is missed all the same.
   if (row.status === 'PENDING' || row.status === 'DEAD')
     for (const { name } of consumers) deliveries.add(name, envelope.eventId, 'waiting');

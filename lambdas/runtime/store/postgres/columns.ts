@@ -18,7 +18,7 @@ import { epochMs as ms } from './inbox-row.ts';
 
 /** The status of an event: that of the first of its rows. */
 export const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'
-  WHEN x.event_id IS NOT NULL THEN 'DISCARDED' WHEN p.published_at IS NOT NULL THEN 'PUBLISHED' WHEN c.event_id IS NOT NULL THEN 'CANCELLED' ELSE 'LOST' END`;
+  WHEN x.event_id IS NOT NULL THEN 'DISCARDED' WHEN p.published_at IS NOT NULL OR e.published_by = 'cdc' THEN 'PUBLISHED' WHEN c.event_id IS NOT NULL THEN 'CANCELLED' ELSE 'LOST' END`;
 
 /** ColumnsOf of a table, and the row that they make. A row that cannot be read is reported as one in DynamoDB is. */
 export interface ColumnsOf<R> {
@@ -29,15 +29,17 @@ export interface ColumnsOf<R> {
 
 /** Events. One that is neither waiting, dead nor published has a status that no reader knows, so it is reported. */
 export const OUTBOX: ColumnsOf<StoredEventRow> = {
-  select: `SELECT e.event_id::text AS id, e.source, e.type, e.trace_id AS "traceId", e.envelope, ${STATUS} AS status,
+  select: `SELECT e.event_id::text AS id, e.source, e.type, e.trace_id AS "traceId", e.published_by AS "publishedBy", e.envelope, ${STATUS} AS status,
     coalesce(q.attempts, d.attempts, 0) AS attempts, ${ms('q.due_at')} AS "dueAt", ${ms('d.dead_at')} AS "deadAt",
     ${ms('p.published_at')} AS "publishedAt", ${ms('p.resent_at')} AS "resentAt", ${ms('c.cancelled_at')} AS "cancelledAt", q.fence,
     ${ms('x.discarded_at')} AS "discardedAt", x.operator AS "discardedBy", x.reason AS "discardedReason", coalesce(q.last_error, d.last_error) AS "lastError", d.fingerprint
     FROM mailroom.event e LEFT JOIN mailroom.pending q USING (event_id) LEFT JOIN mailroom.dead d USING (event_id)
     LEFT JOIN mailroom.cancelled c USING (event_id) LEFT JOIN mailroom.discarded x USING (event_id)
     LEFT JOIN LATERAL (SELECT max(published_at) AS published_at, max(resent_at) AS resent_at FROM mailroom.published WHERE event_id = e.event_id) p ON true`,
-  read: ({ id, dueAt, publishedAt, deadAt, cancelledAt, lastError, fingerprint, fence, ...row }) => {
+  read: ({ id, dueAt, deadAt, cancelledAt, lastError, fingerprint, fence, ...row }) => {
     const eventId = String(id);
+    // The log has it from its commit on. When a connector reads it is not known for one event.
+    const publishedAt = row.publishedAt ?? (row.publishedBy === 'cdc' ? eventIdTime(eventId) : null);
     // The id of a scheduled event has its due time, which a claim moves.
     const isScheduled = cancelledAt !== null || (fence === null && dueAt === eventIdTime(eventId));
     const item = present({
@@ -47,7 +49,7 @@ export const OUTBOX: ColumnsOf<StoredEventRow> = {
       leaseUntil: dueAt ?? deadAt ?? row.discardedAt ?? publishedAt ?? 0,
       ...(isScheduled && { dueAt: eventIdTime(eventId) }),
       publishedAt,
-      publishedBy: row.status === 'PUBLISHED' ? 'relay' : undefined,
+      publishedBy: row.status === 'PUBLISHED' ? (row.publishedBy ?? 'relay') : undefined,
       deadAt,
       cancelledAt,
       lastError,

@@ -88,12 +88,12 @@ export type PostgresGrant = {
       /** The consumers whose inbox it reads and writes. */
       readonly consumers: readonly string[];
     }
-  | { readonly role: 'mailroom_relay' | 'mailroom_auditor' | 'mailroom_operator' }
+  | { readonly role: 'mailroom_relay' | 'mailroom_auditor' | 'mailroom_operator' | 'mailroom_connector' }
 );
 
 /**
  * Grants one of Mailroom's roles to a login in this database, for the rows of its service or its consumers, and sets the login's timeouts: `lock_timeout` 2 s, `idle_in_transaction_session_timeout` 30 s,
- * `statement_timeout` 25 s and `client_connection_check_interval` 5 s. They apply to its new sessions. Repeat it at will;
+ * `statement_timeout` 25 s and `client_connection_check_interval` 5 s, except those of a connector. They apply to its new sessions. Repeat it at will;
  * a login may have several services and roles. Run it as the owner of the schema.
  *
  * @throws `BAD_ARGUMENT` if a producer has no service, or a consumer no name; also the database's error, for example if the login does not exist (42704)
@@ -112,6 +112,8 @@ export async function grantPostgresRole<Tx>(database: Database<Tx>, grant: Postg
     await query(OWN_NAMES);
     await query(`GRANT ${role} TO ${quoted(login)}`);
     for (const [part, scope] of scopes) await query(REGISTER, [login, part, scope]);
+    // A connector's snapshot is one long transaction.
+    if (role === 'mailroom_connector') return;
     for (const [name, value] of Object.entries(LOGIN_SETTINGS))
       if (await hasSetting(sql, name)) await query(`ALTER ROLE ${quoted(login)} SET ${name} = '${value}'`);
   });

@@ -1,3 +1,4 @@
+import { CAPTURE } from './capture-schema.ts';
 import { AUDITED, ROW_ACCESS } from './row-access.ts';
 
 /** One step of the schema, in the order of their versions, which begin at 1. A released step is never changed. */
@@ -185,4 +186,5 @@ ${ROW_ACCESS}`,
   ADD COLUMN aggregate_id text,
   ADD CONSTRAINT aggregate_fits_a_key CHECK (octet_length(aggregate_type) + octet_length(aggregate_id) < 999986) NOT VALID;`,
   },
+  { version: 3, sql: CAPTURE },
 ];

@@ -1,0 +1,62 @@
+import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
+import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
+import type { OpenPostgres } from '../../deployment/postgres-database.ts';
+import { many } from '../../terminal/output.ts';
+import { duration } from '../../terminal/times.ts';
+import type { AsyncProblems } from './check.ts';
+import { psql } from './postgres-queue-check.ts';
+
+/** The log that a replication slot may hold back, bytes: 1 GB. */
+const SLOT_LAG_MAX = 1_000_000_000;
+
+const SLOTS = `SELECT slot_name AS name, active, wal_status AS state, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS lag,
+  current_setting('max_slot_wal_keep_size'::text) AS kept FROM pg_replication_slots WHERE NOT pg_is_in_recovery()`;
+
+/** Up to when the events are certainly captured: what the slot that is the farthest behind has confirmed. */
+const CAPTURED = `SELECT count(*)::float8 AS slots, (SELECT round(extract(epoch FROM min(c.captured_until))::float8 * 1000::float8)
+    FROM mailroom.capture c JOIN pg_replication_slots r ON r.slot_name = c.slot) AS until
+  FROM pg_replication_slots s WHERE s.database = current_database()`;
+
+const EVENTS_MAX = 1_000;
+
+/** Events that were left to change data capture from a time on. */
+const eventsSince = (ms: number) => `SELECT e.event_id::text AS id FROM mailroom.event e
+  WHERE e.published_by = 'cdc'::text AND e.event_id > '${ms.toString(16).padStart(12, '0').padEnd(32, '0')}'::uuid ORDER BY e.event_id LIMIT ${EVENTS_MAX}::int`;
+
+/** Checks of the replication slots, through which change data capture reads the log. @param now - AWS's time */
+export function postgresSlotProblems({ read }: OpenPostgres, now: () => number): (() => AsyncProblems)[] {
+  async function* slots(): AsyncProblems {
+    for (const { name, active, state, lag, kept } of await read(SLOTS)) {
+      const held = `${Math.round(Number(lag) / 1e6)} MB of the log`;
+      const drop = psql(`SELECT pg_drop_replication_slot('${String(name).replaceAll("'", "''")}')`);
+      if (state === 'lost') {
+        const text = `the replication slot ${name} is lost: it reached max_slot_wal_keep_size (${kept}), and what its reader had not read is not in the log any more. Stop its reader, drop the slot, and let the reader take a snapshot: a connector that \`cdc config\` made does so when it starts`;
+        yield { problem: 'slot-lost', text, fix: drop };
+      } else if (Number(lag) > SLOT_LAG_MAX) {
+        const text = `the replication slot ${name}${active ? '' : ', which has no reader,'} holds back ${held}: the disk fills. Restart its reader, or drop the slot`;
+        yield { problem: 'slot-lag', text, fix: active ? [] : drop };
+      } else if (kept === '-1') {
+        const text = `the replication slot ${name} may hold back any amount of the log (max_slot_wal_keep_size is -1): if its reader stops, the disk fills`;
+        const limit = "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'";
+        yield { problem: 'slot-unlimited', text, fix: psql(limit) };
+      }
+    }
+  }
+
+  async function* uncaptured(): AsyncProblems {
+    const [captured] = await read(CAPTURED);
+    const left = await read(eventsSince(Number(captured?.until ?? 1)));
+    const [oldest] = left;
+    const age = oldest === undefined ? 0 : now() - eventIdTime(String(oldest.id));
+    if (age <= STUCK_MS) return;
+    const some = left.length === EVENTS_MAX ? `at least ${EVENTS_MAX} events` : many(left.length, 'event');
+    const why =
+      Number(captured?.slots) === 0
+        ? 'the database has no replication slot: create the connector that `npx cdk-mailroom cdc config` prints'
+        : 'no slot has confirmed them: read the state of the connector (`GET /connectors/<name>/status`), and start it';
+    const text = `${some} left to change data capture, the oldest ${duration(age)} ago, may not have been read: ${why}`;
+    yield { problem: 'capture-behind', text, fix: [] };
+  }
+
+  return [slots, uncaptured];
+}

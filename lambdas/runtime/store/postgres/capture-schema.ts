@@ -1,0 +1,84 @@
+/**
+ * Change data capture: `published_by` is `cdc` for an event that is left to it, which has no row in `pending`.
+ *
+ * - A connector could not send a record without a key or with a longer one, and would stop there, so such an event is refused.
+ * - `mailroom_connector` reads these events only, for the connector's snapshots. Row-level security does not apply to the log, which its publication filters.
+ */
+export const CAPTURE = `ALTER TABLE mailroom.event
+  ADD COLUMN published_by text,
+  ADD CONSTRAINT captured_event_has_a_key CHECK (published_by IS NULL OR (published_by = 'cdc'
+    AND coalesce(octet_length(aggregate_type) BETWEEN 1 AND 1024, false) AND coalesce(octet_length(aggregate_id) BETWEEN 1 AND 1024, false))) NOT VALID;
+CREATE TABLE mailroom.capture (
+  slot name PRIMARY KEY,
+  lsn pg_lsn NOT NULL,
+  lsn_at timestamptz NOT NULL,
+  captured_until timestamptz
+);
+ALTER TABLE mailroom.capture ENABLE ROW LEVEL SECURITY;
+DO $roles$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'mailroom_connector') THEN
+    CREATE ROLE mailroom_connector NOLOGIN;
+  END IF;
+END
+$roles$;
+ALTER TABLE mailroom.login DROP CONSTRAINT login_role_check,
+  ADD CONSTRAINT login_role_check CHECK (role IN ('producer', 'consumer', 'relay', 'auditor', 'operator', 'connector'));
+GRANT USAGE ON SCHEMA mailroom TO mailroom_connector;
+GRANT SELECT ON mailroom.event, mailroom.login TO mailroom_connector;
+GRANT SELECT ON mailroom.capture TO mailroom_auditor, mailroom_operator;
+CREATE POLICY connector ON mailroom.event FOR SELECT TO mailroom_connector
+  USING (published_by = 'cdc' AND EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'connector'));
+CREATE POLICY auditor ON mailroom.capture FOR SELECT TO mailroom_auditor
+  USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'auditor'));
+CREATE POLICY operator ON mailroom.capture FOR SELECT TO mailroom_operator
+  USING (EXISTS (SELECT FROM mailroom.login l WHERE l.login = CURRENT_USER AND l.role = 'operator'));
+${deleteCaptured()}
+REVOKE ALL ON FUNCTION mailroom.delete_captured FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION mailroom.delete_captured TO mailroom_connector;`;
+
+/**
+ * The retention of captured events, which the connector runs with each of its heartbeats. A reading of the log's position is kept until the slot has
+ * confirmed it; what was committed before that reading is then captured.
+ *
+ * *Invariant: an event is deleted only if every slot that has a reading has confirmed a position that was read a retention after the event was
+ * written.* A slot that was lost confirms nothing, and a connector that is stopped calls nothing: the events stay for its next snapshot. A
+ * transaction must not stay open for as long as the retention.
+ */
+function deleteCaptured(): string {
+  const confirmed = (column: string) =>
+    `CASE WHEN confirmed >= c.lsn THEN excluded.${column} ELSE c.${column} END`;
+  return `CREATE FUNCTION mailroom.delete_captured(slot name, retention interval) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+DECLARE
+  confirmed pg_lsn;
+  captured timestamptz;
+  deleted bigint;
+BEGIN
+  IF NOT pg_has_role(session_user, current_user, 'USAGE')
+    AND NOT EXISTS (SELECT FROM mailroom.login l WHERE l.login = session_user AND l.role = 'connector') THEN
+    RAISE insufficient_privilege USING MESSAGE = 'This login is not a connector of the Mailroom in this database';
+  END IF;
+  IF retention IS NULL OR retention < interval '1 hour' THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'The retention of captured events must be at least one hour';
+  END IF;
+  SELECT s.confirmed_flush_lsn INTO confirmed FROM pg_replication_slots s
+    WHERE s.slot_name = $1 AND s.database = current_database() AND s.wal_status IS DISTINCT FROM 'lost';
+  IF confirmed IS NULL THEN
+    RETURN 0;
+  END IF;
+  INSERT INTO mailroom.capture AS c (slot, lsn, lsn_at) VALUES ($1, pg_current_wal_insert_lsn(), clock_timestamp())
+    ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET lsn = ${confirmed('lsn')}, lsn_at = ${confirmed('lsn_at')},
+      captured_until = CASE WHEN confirmed >= c.lsn THEN c.lsn_at ELSE c.captured_until END;
+  SELECT CASE WHEN bool_and(c.captured_until IS NOT NULL) THEN min(c.captured_until) END INTO captured
+    FROM mailroom.capture c JOIN pg_replication_slots s ON s.slot_name = c.slot;
+  DELETE FROM mailroom.event e USING (
+    SELECT o.event_id FROM mailroom.event o WHERE o.published_by = 'cdc'
+      AND o.event_id < (lpad(to_hex((extract(epoch FROM captured - $2) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+    ORDER BY o.event_id LIMIT 10000
+  ) old WHERE e.event_id = old.event_id;
+  GET DIAGNOSTICS deleted = ROW_COUNT;
+  RETURN deleted;
+END
+$function$;`;
+}
