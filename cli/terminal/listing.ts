@@ -67,7 +67,12 @@ export function byCause(failures: readonly CountedFailure[]): Cause[] {
       example: newestFirst[0]?.eventId ?? '',
     };
   });
-  return causes.sort((a, b) => b.count - a.count || newest({ at: a.newestAt }, { at: b.newestAt }));
+  return causes.sort(mostFrequent);
+}
+
+/** A comparator for `sort`: the most frequent cause first, then that which failed last. */
+export function mostFrequent(a: Cause, b: Cause): number {
+  return b.count - a.count || newest({ at: a.newestAt }, { at: b.newestAt });
 }
 
 /** A comparator for `sort`: newest first, those without a time last. */

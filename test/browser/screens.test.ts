@@ -42,9 +42,9 @@ const HOSTILE =
 /** The screens whose pictures need nothing but a visit, and their parts that differ from run to run. */
 const PICTURED: Partial<Record<ScreenName, readonly string[]>> = {
   messages: [],
-  doctor: ['.findings'],
+  doctor: ['.answer', '.findings'],
   // Its counts and its verdict depend on the age of the events.
-  audit: ['[aria-label="Result"]'],
+  audit: ['.answer', '[aria-label="Result"]'],
   operations: ['tbody'],
 };
 

@@ -81,7 +81,7 @@ async function unclaimedOf(
       listed(consumer, eventId, 'WAITING', {
         type,
         at: publishedAt,
-        fingerprint: `${consumer.name}: ${UNCLAIMED}`,
+        fingerprint: `${consumer.name} ${UNCLAIMED}`,
       }),
     ),
     more,

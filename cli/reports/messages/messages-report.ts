@@ -9,6 +9,7 @@ import {
   MORE_GROUPED,
   MORE_LISTED,
   moreText,
+  mostFrequent,
   newest,
 } from '../../terminal/listing.ts';
 import { paint } from '../../terminal/paint.ts';
@@ -47,7 +48,12 @@ interface MessagesOptions extends Omit<MessageChoice, 'limit'> {
 /** The document of `messages list --json`; with `--by cause` it has the causes. */
 type MessagesDocument =
   | { readonly messages: readonly ListedMessage[]; readonly more: boolean }
-  | { readonly causes: readonly Cause[]; readonly more: boolean };
+  | { readonly causes: readonly MessageCause[]; readonly more: boolean };
+
+/** A consumer's messages of one cause. */
+export interface MessageCause extends Cause {
+  readonly consumer: string;
+}
 
 /** The messages that failed, were rejected or wait. */
 export async function listMessages(
@@ -70,8 +76,11 @@ export async function listMessages(
   const now = clock.now();
   if (options.by !== undefined) {
     const more = found.some((list) => list.more);
-    const causes = byCause(messages);
-    return reportOf({ causes, more }, causes, (seen) => causesText(seen, now) + moreText(more, MORE_GROUPED));
+    const causes = found
+      .flatMap(({ items }, index) => causesOf(consumers[index]?.name ?? '', items))
+      .sort(mostFrequent);
+    const named = causes.map((cause) => ({ ...cause, fingerprint: cause.fingerprint ?? unknownOf(cause) }));
+    return reportOf({ causes, more }, named, (seen) => causesText(seen, now) + moreText(more, MORE_GROUPED));
   }
   const listed = messages.slice(0, limit);
   const more = messages.length > listed.length || found.some((list) => list.more);
@@ -82,6 +91,16 @@ export async function listMessages(
       ? messagesText(seen, now) + moreText(more, MORE_LISTED) + nextText(seen, deployment)
       : exported(listed, format, COLUMNS),
   );
+}
+
+/** Groups a consumer's messages by cause. */
+function causesOf(consumer: string, messages: readonly ListedMessage[]): MessageCause[] {
+  return byCause(messages).map((cause) => ({ consumer, ...cause }));
+}
+
+/** An unknown cause in text: the fingerprint of a known one begins with the consumer, too. */
+function unknownOf({ consumer }: MessageCause): string {
+  return `${consumer} unknown cause`;
 }
 
 /** The command that comes next for a rejected message: it shows where its dead letter is, if there is still one. */

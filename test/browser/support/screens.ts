@@ -34,11 +34,11 @@ export async function visit(opened: OpenedPage, screen: ScreenName, eventId: str
       return shows(page.locator('main'), /BankError/);
     case 'doctor':
       await go('#/doctor', 'Doctor');
-      await page.getByRole('button', { name: /^Run the checks/ }).click();
+      await page.getByRole('button', { name: /^Run / }).click();
       return shows(page.locator('main'), /\d+ relations? checked/);
     case 'audit':
       await go('#/audit', 'Audit');
-      await page.getByRole('button', { name: /^Run the audit/ }).click();
+      await page.getByRole('button', { name: /^Run / }).click();
       return shows(page.locator('main'), /\d+ published/);
     case 'operations':
       await go('#/operations', 'Operations log');

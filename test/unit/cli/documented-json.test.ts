@@ -10,7 +10,6 @@ import type { HeartbeatStatus } from '../../../cli/reports/status/heartbeat-stat
 import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusJson } from '../../../cli/reports/status/status-text.ts';
 import { STATES } from '../../../cli/reports/why/event-state.ts';
-import { byCause } from '../../../cli/terminal/listing.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
@@ -147,10 +146,19 @@ test('doctor prints the members in docs/cli-json.md', async () => {
   expect(members(JSON.parse(JSON.stringify(doctorJson(report, lines))))).toEqual(members(expected));
 });
 
-test('lists by cause print the members in docs/cli-json.md', async () => {
-  const [, expected] = (await documented('messages list')) as [unknown, { causes: unknown }];
-  const causes = byCause([{ fingerprint: 'f', eventId: 'e', at: 1 }]);
-  expect(members(causes)).toEqual(members(expected.causes));
+test('a list of messages by cause names the consumer of each, and prints the members in docs/cli-json.md', async () => {
+  const [, expected] = await documented('messages list');
+  const failing = leased(ThingHappened, async () => {
+    throw new PoisonMessage('the price is missing');
+  });
+  const mailroom = mailroomInMemory([failing]);
+  await mailroom.outbox.commit({ events: [ThingHappened.create({ aggregateId: 'a', data: { n: 1 } })] });
+  await mailroom.publish();
+  await mailroom.deliver();
+  const { out } = await runInMemory(mailroom, ['messages', 'list', '--by', 'cause', '--json']);
+  const printed = JSON.parse(out);
+  expect(printed.causes).toMatchObject([{ consumer: 'worker', count: 1 }]);
+  expect(members(printed)).toEqual(members(expected));
 });
 
 test('audit prints the members in docs/cli-json.md', async () => {

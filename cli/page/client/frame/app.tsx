@@ -125,6 +125,11 @@ function Shell({ screens, Runs }: AppProps) {
     // A screen that is higher than the window would be scrolled, and the verdict above it be out of sight.
     focusMain({ preventScroll: true });
   }, [place, route]);
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const open = tabs.current?.querySelector('[aria-current]');
+    open?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [screen?.name]);
   if (screen === undefined) return null;
   return (
     <>
@@ -137,7 +142,7 @@ function Shell({ screens, Runs }: AppProps) {
           <Icon name={headline.is} />
           <span>{headline.text}</span>
         </p>
-        <nav aria-label="Screens" class="tabs">
+        <nav ref={tabs} aria-label="Screens" class="tabs">
           <ul>
             {screens.map(({ name, title, countOf }) => {
               const number = countOf?.(mailroom) ?? 0;

@@ -45,21 +45,79 @@ interface ReadingBarProps {
 }
 
 /** The controls of a reading, its age, why the last one failed, and the command that does the same. */
-export function ReadingBar({ used: { reading, error, isReading }, verb, what, children }: ReadingBarProps) {
+export function ReadingBar({ children, ...props }: ReadingBarProps) {
   return (
     <>
       <div class="row">
         {children}
-        <p role="status" class="reading-state">
-          {isReading ? (
-            <Busy what={what} {...(verb !== undefined && { verb })} />
-          ) : (
-            reading !== null && error === null && <span class="unseen">Done</span>
-          )}
-        </p>
-        {reading !== null && !isReading && <Age at={reading.at} />}
-        {reading !== null && <SameCommand line={reading.command} />}
+        <Work {...props} />
+        <Origin {...props} />
       </div>
+      <Below {...props} />
+    </>
+  );
+}
+
+interface ReadingHeadProps extends ReadingBarProps {
+  readonly title: string;
+  /** The question of the screen, before its first answer. */
+  readonly about: string;
+  /** The answer in one line; `undefined` before the first reading. */
+  readonly answer: ComponentChildren | undefined;
+  /** The controls fit beside the title in a narrow window. @default false */
+  readonly isShort?: boolean;
+}
+
+/** The beginning of a screen that reads once: its title, the answer or the question, and the controls, in the first 200 pixels. */
+export function ReadingHead({ title, about, answer, isShort = false, children, ...props }: ReadingHeadProps) {
+  return (
+    <>
+      <div class={`reading-head ${isShort ? 'is-short' : ''}`}>
+        <h1>{title}</h1>
+        <div class="row answer">
+          {answer ?? (!props.used.isReading && <p class="quiet-text">{about}</p>)}
+          <Work {...props} />
+        </div>
+        <div class="row controls">{children}</div>
+        <div class="row origin">
+          <Origin {...props} />
+        </div>
+      </div>
+      <Below {...props} />
+    </>
+  );
+}
+
+type ShownReading = Omit<ReadingBarProps, 'children'>;
+
+/** The work under way, or its end, for screen readers. */
+function Work({ used: { reading, error, isReading }, verb, what }: ShownReading) {
+  return (
+    <p role="status" class="reading-state">
+      {isReading ? (
+        <Busy what={what} {...(verb !== undefined && { verb })} />
+      ) : (
+        reading !== null && error === null && <span class="unseen">Done</span>
+      )}
+    </p>
+  );
+}
+
+/** The age of a reading, and its command. */
+function Origin({ used: { reading, isReading } }: ShownReading) {
+  if (reading === null) return null;
+  return (
+    <>
+      {!isReading && <Age at={reading.at} />}
+      <SameCommand line={reading.command} />
+    </>
+  );
+}
+
+/** Why the last reading failed, what its command noted, and the place of the first result. */
+function Below({ used: { reading, error, isReading } }: ShownReading) {
+  return (
+    <>
       <Refused error={error} />
       <Notes notes={reading?.notes ?? []} />
       {isReading && reading === null && <Placeholder />}

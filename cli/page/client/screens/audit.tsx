@@ -6,7 +6,7 @@ import type { ReadingDocuments } from '../../server/readings.ts';
 import { Ago, At, Due } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
 import { count, many } from '../frame/format.ts';
-import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
+import { ReadingHead, useKeptReading } from '../frame/reading.tsx';
 import { routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
 import { EventLink, Name, Stored } from '../frame/stored.tsx';
@@ -31,29 +31,32 @@ export function AuditScreen() {
   const audit = reading?.document ?? undefined;
   return (
     <>
-      <div>
-        <h1>Audit</h1>
-        <p class="quiet-text">
-          Checks that every published event is accounted for at every consumer. Changes nothing.
-        </p>
-      </div>
-      <ReadingBar used={used} what="every event of the range at every consumer">
+      <ReadingHead
+        used={used}
+        title="Audit"
+        about="Not audited yet: checks that every published event is accounted for at every consumer, and changes nothing."
+        answer={
+          audit && <Answer audit={audit} isOk={reading?.exitCode === 0} onPlan={() => setPlanning(true)} />
+        }
+        isShort
+        what="every event of the range at every consumer"
+      >
         <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
         <Button
           class={reading === null ? 'primary' : undefined}
           isDisabled={isReading}
           onClick={() => read({ since })}
         >
-          {reading === null ? 'Run the audit' : 'Run the audit again'}
+          {reading === null ? 'Run the audit' : 'Run again'}
         </Button>
-      </ReadingBar>
+      </ReadingHead>
       {reading === null && !isReading && <Answers />}
       {audit !== undefined && (
         <section class="stack" aria-label="Result">
-          <Verdict audit={audit} isOk={reading?.exitCode === 0} />
-          <Missing audit={audit} onPlan={() => setPlanning(true)} />
+          <Missing audit={audit} />
           <Inconclusive audit={audit} />
           <Findings audit={audit} />
+          <Ledgers audit={audit} />
         </section>
       )}
       {isPlanning && audit !== undefined && (
@@ -67,7 +70,7 @@ export function AuditScreen() {
 function Answers() {
   return (
     <section class="panel stack" aria-labelledby="answers-title">
-      <h2 id="answers-title">Not audited yet</h2>
+      <h2 id="answers-title">What it finds</h2>
       <ul class="plain-list">
         <li>Missing: published, but a consumer never received it. A plan sends it again, only there.</li>
         <li>Open: still waiting, being worked on, or rejected.</li>
@@ -88,22 +91,39 @@ interface AuditProps {
   readonly audit: ShownAudit;
 }
 
-/** The verdict, and the ledger of each consumer: what it should have received, and where each event is. */
-function Verdict({ audit, isOk }: AuditProps & { readonly isOk: boolean }) {
-  const { verdict, since, until, events, published, pending, dead, discarded, cancelled, unreadable } = audit;
+interface AuditAnswerProps extends AuditProps {
+  readonly isOk: boolean;
+  readonly onPlan: () => void;
+}
+
+/** The verdict, and the repair of missing events. */
+function Answer({ audit: { verdict, missing }, isOk, onPlan }: AuditAnswerProps) {
   return (
     <>
-      <Notice
-        is={isOk ? 'ok' : 'broken'}
-        // Another verdict may begin with the name of a consumer.
-        title={isOk ? <span class="verdict">{verdict}</span> : <Stored text={verdict} />}
-      >
-        <p class="quiet-text">
-          <At at={since} /> to <At at={until} />. {many(events, 'event')}: {published} published, {pending}{' '}
-          pending, {dead} dead, {discarded} discarded{cancelled > 0 && `, ${cancelled} cancelled`}
-          {unreadable > 0 && `, ${unreadable} unreadable`}.
-        </p>
-      </Notice>
+      <State is={isOk ? 'ok' : 'broken'}>
+        {/* Another verdict may begin with the name of a consumer. */}
+        {isOk ? <span class="verdict">{verdict}</span> : <Stored text={verdict} />}
+      </State>
+      {missing.length > 0 && (
+        <Button class="primary" onClick={onPlan}>
+          Plan a repair
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** The audited events, and the ledger of each consumer: the events that it should have received, and where each is. */
+function Ledgers({ audit }: AuditProps) {
+  const { since, until, events, published, pending, dead, discarded, cancelled, unreadable } = audit;
+  return (
+    <>
+      <p class="quiet-text">
+        <At at={since} /> to <At at={until} />. {many(events, 'event')}: {count(published)} published,{' '}
+        {count(pending)} pending, {count(dead)} dead, {count(discarded)} discarded
+        {cancelled > 0 && `, ${count(cancelled)} cancelled`}
+        {unreadable > 0 && `, ${count(unreadable)} unreadable`}.
+      </p>
       <div class="panel">
         <Table
           caption="By consumer"
@@ -131,7 +151,7 @@ function Bad({ number }: { readonly number: number }) {
   return number > 0 ? <State is="broken">{count(number)}</State> : <span>0</span>;
 }
 
-function Missing({ audit: { missing }, onPlan }: AuditProps & { readonly onPlan: () => void }) {
+function Missing({ audit: { missing } }: AuditProps) {
   if (missing.length === 0) return null;
   return (
     <div class="panel stack">
@@ -147,14 +167,9 @@ function Missing({ audit: { missing }, onPlan }: AuditProps & { readonly onPlan:
         keyOf={({ eventId, consumer }) => `${eventId} ${consumer}`}
         empty=""
       />
-      <div class="row">
-        <button type="button" onClick={onPlan}>
-          Plan a repair
-        </button>
-        <span class="quiet-text">
-          Sends each event only to the consumer that missed it. Fix the cause first.
-        </span>
-      </div>
+      <p class="quiet-text">
+        A repair sends each event only to the consumer that missed it. Fix the cause first.
+      </p>
     </div>
   );
 }

@@ -3,7 +3,7 @@ import type { ReadingDocuments } from '../../server/readings.ts';
 import { Button } from '../frame/controls.tsx';
 import { Finding } from '../frame/finding.tsx';
 import { capitalized, many } from '../frame/format.ts';
-import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
+import { ReadingHead, useKeptReading } from '../frame/reading.tsx';
 import { State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 
@@ -13,12 +13,12 @@ export function DoctorScreen() {
   const { reading, isReading, read } = used;
   return (
     <>
-      <div>
-        <h1>Doctor</h1>
-        <p class="quiet-text">Compares the deployed resources with their declaration. Changes nothing.</p>
-      </div>
-      <ReadingBar
+      <ReadingHead
         used={used}
+        title="Doctor"
+        about="Not checked yet: compares the deployed resources with their declaration, and changes nothing."
+        answer={reading?.document && <Answer document={reading.document} />}
+        isShort
         verb="Checking"
         what="tables, streams, functions, rules, queues, roles and alarms: up to a minute"
       >
@@ -27,9 +27,9 @@ export function DoctorScreen() {
           isDisabled={isReading}
           onClick={() => read({})}
         >
-          {reading === null ? 'Run the checks' : 'Run the checks again'}
+          {reading === null ? 'Run the checks' : 'Run again'}
         </Button>
-      </ReadingBar>
+      </ReadingHead>
       {reading === null && !isReading && <Parts />}
       {reading?.document && <Result document={reading.document} />}
     </>
@@ -40,7 +40,7 @@ export function DoctorScreen() {
 function Parts() {
   return (
     <section class="panel stack" aria-labelledby="parts-title">
-      <h2 id="parts-title">Not checked yet</h2>
+      <h2 id="parts-title">What is checked</h2>
       <ul class="plain-list">
         <li>Table, stream, relay and sweep: they run, at this version, with the declared settings.</li>
         <li>Bus, rules and queues: each consumer receives exactly its events.</li>
@@ -52,23 +52,30 @@ function Parts() {
   );
 }
 
-function Result({ document }: { readonly document: ReadingDocuments['doctor'] }) {
-  const { checks, compared, problems, allowed, notCompared, notChecked, skipped } = document;
-  const [first = { is: 'ok', text: capitalized(NO_PROBLEM) } as const, ...others] = findingCounts(
+interface DoctorProps {
+  readonly document: ReadingDocuments['doctor'];
+}
+
+/** The problems, warnings and parts that were not checked, counted. */
+function Answer({ document }: DoctorProps) {
+  const { problems, notChecked } = document;
+  const counts = findingCounts(
     [
       ...problems.map(({ problem }) => ({ state: problemState(problem) })),
       ...notChecked.map(() => ({ state: 'look' as const })),
     ],
     document,
   );
-  const counts = [first, ...others].map(({ text }) => text).join(', ');
-  const found = `${counts}: ${many(compared.resources, 'resource')} compared member by member, ${many(checks, 'relation')} checked`;
+  const [worst] = counts;
+  if (worst === undefined) return <State is="ok">{capitalized(NO_PROBLEM)}</State>;
+  return <State is={worst.is}>{counts.map(({ text }) => text).join(', ')}</State>;
+}
+
+function Result({ document }: DoctorProps) {
+  const { checks, compared, problems, allowed, notCompared, notChecked, skipped } = document;
   const types = notCompared.filter(({ member }) => member === undefined).map(({ type }) => type);
   return (
-    <section class="findings" aria-labelledby="checks-title">
-      <h2 id="checks-title">
-        <State is={first.is}>{found}</State>
-      </h2>
+    <section class="findings" aria-label="Result">
       {problems.length + notChecked.length > 0 && (
         <div class="panel">
           <ul class="lines">
@@ -92,6 +99,9 @@ function Result({ document }: { readonly document: ReadingDocuments['doctor'] })
           </ul>
         </div>
       )}
+      <p class="quiet-text">
+        {many(compared.resources, 'resource')} compared member by member, {many(checks, 'relation')} checked
+      </p>
       {allowed.map(({ text }) => (
         <p key={text} class="quiet-text">
           Changed, as a person may: <Stored text={text} />

@@ -1,14 +1,13 @@
-import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { ListedMessage } from '../../../reports/messages/list-messages.ts';
-import type { Cause } from '../../../terminal/listing.ts';
+import type { MessageCause } from '../../../reports/messages/messages-report.ts';
 import type { ReadingDocuments } from '../../server/readings.ts';
 import { Attempts } from '../frame/attempts.tsx';
 import { Ago, Due, Expiry } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
 import { count, many, stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
-import { ReadingBar, useReading } from '../frame/reading.tsx';
+import { ReadingHead, useReading } from '../frame/reading.tsx';
 import { type Route, routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
 import { EventLink, Name, Stored } from '../frame/stored.tsx';
@@ -26,10 +25,10 @@ const STATES = [
 
 /** The good news if no message has a state. */
 const EMPTY: Readonly<Record<(typeof STATES)[number][0], string>> = {
-  '': 'No message has failed, and none was rejected.',
-  failed: 'No message is waiting for a retry.',
-  rejected: 'No message was rejected.',
-  waiting: 'No message is waiting to be claimed.',
+  '': 'No message has failed, and none was rejected',
+  failed: 'No message is waiting for a retry',
+  rejected: 'No message was rejected',
+  waiting: 'No message is waiting to be claimed',
 };
 
 /** Not by cause is a value, too: an empty member would be left out of the fragment, and its default would come back. */
@@ -66,33 +65,58 @@ export function MessagesScreen({ route: { query } }: { readonly route: Route }) 
   const found = error === null ? reading : null;
   return (
     <>
-      <div>
-        <h1>Messages</h1>
-        <p class="quiet-text">Messages that consumers could not process, or have not claimed.</p>
-      </div>
-      <ReadingBar used={{ reading: found, error, isReading }} what="the inbox of every consumer">
+      <ReadingHead
+        used={{ reading: found, error, isReading }}
+        title="Messages"
+        about="Messages that consumers could not process, or have not claimed."
+        answer={found?.document && <Answer document={found.document} state={state} />}
+        what="the inbox of every consumer"
+      >
         <Choice label="State" value={state} options={STATES} onChange={choose('state')} />
         <Choice label="Consumer" value={consumer} options={consumers} onChange={choose('consumer')} />
         <Choice label="List" value={isByCause ? by : 'each'} options={GROUPS} onChange={choose('by')} />
         <Button isDisabled={isReading} onClick={readAgain}>
           Read again
         </Button>
-      </ReadingBar>
-      {found?.document && (
+      </ReadingHead>
+      {found?.document && countOf(found.document) > 0 && (
         <section class="panel stack" aria-label="Result">
-          <Result document={found.document} empty={<State is="ok">{EMPTY[state]}</State>} />
+          <Result document={found.document} />
         </section>
       )}
     </>
   );
 }
 
-interface ResultProps {
+interface MessagesProps {
   readonly document: ReadingDocuments['messages'];
-  readonly empty: ComponentChildren;
 }
 
-function Result({ document, empty }: ResultProps) {
+/** The listed messages, counted. */
+function countOf(document: MessagesProps['document']): number {
+  return 'causes' in document
+    ? document.causes.reduce((sum, { count }) => sum + count, 0)
+    : document.messages.length;
+}
+
+interface MessagesAnswerProps extends MessagesProps {
+  readonly state: (typeof STATES)[number][0];
+}
+
+/** The number of messages in the chosen state. */
+function Answer({ document, state }: MessagesAnswerProps) {
+  const listed = countOf(document);
+  if (listed === 0) return <State is="ok">{EMPTY[state]}</State>;
+  const [, words] = STATES.find(([known]) => known === state) ?? STATES[0];
+  return (
+    <State is={state === 'waiting' ? 'busy' : 'look'}>
+      {document.more && 'At least '}
+      {many(listed, 'message')} {words}
+    </State>
+  );
+}
+
+function Result({ document }: MessagesProps) {
   const causes = 'causes' in document ? document.causes : undefined;
   const messages = 'messages' in document ? document.messages : undefined;
   return (
@@ -109,31 +133,29 @@ function Result({ document, empty }: ResultProps) {
       )}
       {causes !== undefined && (
         <Table
-          caption={`${many(
-            causes.reduce((sum, { count }) => sum + count, 0),
-            'message',
-          )} by cause`}
+          caption="By cause"
           columns={CAUSE_COLUMNS}
           rows={causes}
-          keyOf={({ fingerprint }) => fingerprint ?? ''}
-          empty={empty}
+          keyOf={({ consumer, fingerprint }) => `${consumer} ${fingerprint}`}
+          empty=""
         />
       )}
       {messages !== undefined && (
         <Table
-          caption={many(messages.length, 'message')}
+          caption="Newest first"
           columns={MESSAGE_COLUMNS}
           rows={messages}
           keyOf={({ consumer, eventId }) => `${consumer} ${eventId}`}
-          empty={empty}
+          empty=""
         />
       )}
     </>
   );
 }
 
-const CAUSE_COLUMNS: readonly Column<Cause>[] = [
+const CAUSE_COLUMNS: readonly Column<MessageCause>[] = [
   { title: 'Count', isNumber: true, cell: (cause) => count(cause.count) },
+  { title: 'Consumer', cell: ({ consumer }) => <Name text={consumer} /> },
   { title: 'Cause', cell: ({ fingerprint }) => <Stored text={fingerprint ?? 'unknown cause'} clip={300} /> },
   { title: 'Oldest', cell: ({ oldestAt }) => <Ago at={oldestAt} /> },
   { title: 'Newest', cell: ({ newestAt }) => <Ago at={newestAt} /> },

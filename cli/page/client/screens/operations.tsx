@@ -2,8 +2,9 @@ import { useEffect, useState } from 'preact/hooks';
 import type { ReadingDocuments } from '../../server/readings.ts';
 import { At } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
-import { ReadingBar, useKeptReading } from '../frame/reading.tsx';
-import { Notice } from '../frame/state.tsx';
+import { many } from '../frame/format.ts';
+import { ReadingHead, useKeptReading } from '../frame/reading.tsx';
+import { Notice, State } from '../frame/state.tsx';
 import { Stored } from '../frame/stored.tsx';
 import { type Column, Table } from '../frame/table.tsx';
 
@@ -22,16 +23,18 @@ export function OperationsScreen() {
   useEffect(() => read({ since }), [since, read]);
   return (
     <>
-      <div>
-        <h1>Operations log</h1>
-        <p class="quiet-text">The changes that operators made: who, what and why.</p>
-      </div>
-      <ReadingBar used={used} what="the operations log, month by month">
+      <ReadingHead
+        used={used}
+        title="Operations log"
+        about="The changes that operators made: who, what and why."
+        answer={reading?.document && <Answer document={reading.document} />}
+        what="the operations log, month by month"
+      >
         <Choice label="Range" value={since} options={RANGES} onChange={setSince} />
         <Button isDisabled={isReading} onClick={() => read({ since })}>
           Read again
         </Button>
-      </ReadingBar>
+      </ReadingHead>
       {reading?.document && (
         <section class="panel stack" aria-label="Result">
           <Result document={reading.document} />
@@ -43,7 +46,22 @@ export function OperationsScreen() {
 
 type ShownOperations = ReadingDocuments['operations'];
 
-function Result({ document: { operations, more, unreadable } }: { readonly document: ShownOperations }) {
+interface OperationsProps {
+  readonly document: ShownOperations;
+}
+
+/** The number of changes. */
+function Answer({ document: { operations, more } }: OperationsProps) {
+  if (operations.length === 0) return <State is="ok">No operator changed anything in this range</State>;
+  return (
+    <State is="idle">
+      {more && 'At least '}
+      {many(operations.length, 'change')}
+    </State>
+  );
+}
+
+function Result({ document: { operations, more, unreadable } }: OperationsProps) {
   return (
     <>
       {more && <Notice is="look" title="Not all changes are listed. Choose a shorter range." />}
