@@ -15,12 +15,17 @@ const http = 'docs/recipes/http-service.md';
 const several = 'docs/recipes/several-consumers.md';
 const existing = 'docs/recipes/existing-table.md';
 const external = 'docs/recipes/external-events.md';
+const sst = 'docs/recipes/sst.md';
 
 // Loaded here and not in the tests: the CDK takes seconds.
 const { ContainerStack } = await codeOf<{ ContainerStack: StackOf }>(http, 'lib/container-stack.ts');
 const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'lib/services.ts');
 const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
 const { PhotosStack } = await codeOf<{ PhotosStack: StackOf }>(external, 'lib/photos-stack.ts');
+const { MailroomStack } = await codeOf<{ MailroomStack: new (scope: Construct, id: string) => Stack }>(
+  sst,
+  'lib/mailroom-stack.ts',
+);
 const { WebhookStack } = await codeOf<{ WebhookStack: StackOf }>(external, 'lib/webhook-stack.ts');
 
 test('http-service.md: a container gets the settings and permissions of a producer', () => {
@@ -38,6 +43,23 @@ test('http-service.md: a container gets the settings and permissions of a produc
   const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
   expect(policies).toContain('"dynamodb:LeadingKeys":["OUTBOX#*"]');
   expect(policies).toContain('"dynamodb:LeadingKeys":["ORDER#*","REQUEST#*"]');
+});
+
+test('sst.md: the stack gives the settings and permissions of a producer to a function of another tool', () => {
+  const stack = inFolderOf(sst, () => new MailroomStack(testApp(), 'mailroom-dev'));
+  const template = Template.fromStack(stack);
+  const [environment] = Object.values(template.findOutputs('OrdersEnvironment'));
+  // The table's name is the one reference in the text.
+  const text = environment?.Value['Fn::Join'][1].map((part: unknown) =>
+    typeof part === 'string' ? part : 'table',
+  );
+  expect(readProducerConfig(JSON.parse(text.join('')))).toMatchObject({
+    ...{ service: 'orders', publishes: ['OrderPlaced'], tableName: 'table' },
+  });
+  const [policy] = Object.values(template.findOutputs('OrdersPolicy'));
+  const granted = JSON.stringify(template.toJSON().Resources[policy?.Value.Ref]);
+  expect(granted).toContain('"dynamodb:LeadingKeys":["OUTBOX#*"]');
+  expect(granted).toContain('"dynamodb:LeadingKeys":["ORDER#*"]');
 });
 
 test('several-consumers.md: each consumer has its own stack, rule and inbox', () => {
