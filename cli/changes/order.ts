@@ -1,9 +1,9 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { STRICT_GROUP } from '../../lambdas/runtime/base/order.ts';
 import type { ConsumerEntry } from '../../lambdas/runtime/operations/directory.ts';
-import { seedSequence, skipSequence } from '../../lambdas/runtime/store/dynamo/order-operator.ts';
+import { seedSequence, skipSequence } from '../../lambdas/runtime/operations/order-operations.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
-import { type LastSequence, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
+import type { LastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { Deployment } from '../deployment/deployment.ts';
 import { type ChangeText, changeText, type Place, placeOf } from '../deployment/place.ts';
 import { eventsText } from '../reports/order/order-block.ts';
@@ -49,7 +49,7 @@ function changing(
       const entry = strictConsumer(deployment, consumer);
       const source = sourceOf(entry, options.source);
       const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, source, aggregateType, aggregateId });
-      const before = await readLastSequence(deployment, key);
+      const before = await deployment.stored.inbox.lastSequence(key);
       const name = `${aggregateType} ${aggregateId} at ${consumer}`;
       const refusal = refusalOf(to, before, sequence);
       if (refusal !== undefined) throw refused(name, refusal);

@@ -4,9 +4,11 @@ import type { InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { InboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';
 import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-operator.ts';
+import { sequenceOf } from '../../lambdas/runtime/store/keys.ts';
+import { postgresInboxChanges } from '../../lambdas/runtime/store/postgres/inbox-operator.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
+import { postgresHome } from './inbox-home.ts';
 import type { OpenPostgres } from './postgres-database.ts';
-import { postgresInboxChanges } from './postgres-inbox-changes.ts';
 import type { StoredRows } from './stored-rows.ts';
 
 interface InboxStore {
@@ -31,11 +33,11 @@ export function inboxChangesOf({
   readonly clock: Clock;
   readonly directory: Pick<Directory, 'consumers'>;
 }): InboxChanges {
-  const changes = postgresInboxChanges({ postgres, inbox, clock });
+  const changes = postgresInboxChanges({ ...postgres, clock });
   return combinedInboxChanges(
     { name: 'PostgreSQL', changes, inbox },
     { name: 'DynamoDB', changes: dynamoInboxChanges({ table, clock }), inbox: inTable.inbox },
-    (name) => directory.consumers.find((entry) => entry.name === name)?.inbox === 'postgres',
+    postgresHome(directory, inbox, inTable.inbox),
   );
 }
 
@@ -43,27 +45,27 @@ export function inboxChangesOf({
  * The changes of the inboxes in two stores. A message is decided where its consumer's workers look for its row: a
  * decision in the other store would let it run.
  *
- * @param isInPostgres - by the directory, the inbox of a consumer is in PostgreSQL
+ * @param isInPostgres - from {@link postgresHome}
  */
 function combinedInboxChanges(
   postgres: InboxStore,
   dynamo: InboxStore,
-  isInPostgres: (consumer: string) => boolean,
+  isInPostgres: (consumer: string) => Promise<boolean>,
 ): InboxChanges {
   /** @throws `NOT_IN_POSTGRES` for a row from before the consumer moved */
   const homeOf = async (consumer: string, eventId: string): Promise<InboxChanges> => {
-    const [inPostgres, inDynamo] = await Promise.all(
-      [postgres, dynamo].map(({ inbox }) => inbox.history(consumer)),
-    );
-    const isHere = isInPostgres(consumer) || (inPostgres !== undefined && inDynamo === undefined);
-    const [home, other] = isHere ? [postgres, dynamo] : [dynamo, postgres];
+    const [home, other] = (await isInPostgres(consumer)) ? [postgres, dynamo] : [dynamo, postgres];
     const rows = await Promise.all([home, other].map(({ inbox }) => inbox.byEvent(consumer, eventId, true)));
     if (rows[0] === undefined && rows[1] !== undefined) throw moved(consumer, eventId, home, other);
     return home.changes;
   };
+  const changesAt = async (key: string) =>
+    ((await isInPostgres(sequenceOf(key).consumer)) ? postgres : dynamo).changes;
   return {
     read: async (consumer, eventId) => (await homeOf(consumer, eventId)).read(consumer, eventId),
     allow: async (consumer, allowed) => (await homeOf(consumer, allowed.eventId)).allow(consumer, allowed),
+    lastSequence: async (key) => (await changesAt(key)).lastSequence(key),
+    raise: async (raise, note) => (await changesAt(raise.key)).raise(raise, note),
   };
 }
 

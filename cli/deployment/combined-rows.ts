@@ -1,10 +1,20 @@
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { combinedMailroomRows, eachStore, lastOf } from '../../lambdas/runtime/operations/mailroom-rows.ts';
+import { sequenceOf } from '../../lambdas/runtime/store/keys.ts';
+import { postgresHome } from './inbox-home.ts';
 import type { PartialList } from './rows-reader.ts';
 import type { StoredRows } from './stored-rows.ts';
 
-/** The rows of a Mailroom whose services also use PostgreSQL: {@link combinedMailroomRows}, and what else the command reads. */
-export function combinedRows(postgres: StoredRows, dynamo: StoredRows): StoredRows {
+/**
+ * The rows of a Mailroom whose services also use PostgreSQL: {@link combinedMailroomRows}, and what else the command reads.
+ */
+export function combinedRows(
+  postgres: StoredRows,
+  dynamo: StoredRows,
+  directory: Pick<Directory, 'consumers'>,
+): StoredRows {
   const stores = [dynamo, postgres] as const;
+  const isInPostgres = postgresHome(directory, postgres.inbox, dynamo.inbox);
   const { outbox, inbox } = combinedMailroomRows(postgres, dynamo);
   return {
     outbox: {
@@ -17,6 +27,10 @@ export function combinedRows(postgres: StoredRows, dynamo: StoredRows): StoredRo
       hinted: async (consumer, max) => {
         const found = joined(await eachStore(stores, ({ inbox }) => inbox.hinted(consumer, max)));
         return { ...found, items: oneEach(found.items, ({ eventId }) => eventId) };
+      },
+      lastSequence: async (key) => {
+        const home = (await isInPostgres(sequenceOf(key).consumer)) ? postgres : dynamo;
+        return home.inbox.lastSequence(key);
       },
       failedAt: (consumer, eventId) => lastOf(stores, ({ inbox }) => inbox.failedAt(consumer, eventId)),
       idsFrom: async (consumer, prefix, max) =>

@@ -186,7 +186,7 @@ function storageOf(
   const inPostgres = postgresRows(postgres.whole);
   return {
     table: guardedTable(table, inPostgres),
-    stored: combinedRows(inPostgres, inTable),
+    stored: combinedRows(inPostgres, inTable, directory),
     inboxChanges: inboxChangesOf({ postgres, inPostgres, table, inTable, clock, directory }),
   };
 }

@@ -6,6 +6,7 @@ import {
   SWEEP_AGE_MAX_MS,
   youngestMinutes,
 } from '../../lambdas/runtime/relay/minutes-to-sweep.ts';
+import { readLastSequence } from '../../lambdas/runtime/store/dynamo/last-sequence.ts';
 import {
   deadKey,
   EVENT_PREFIX,
@@ -58,6 +59,7 @@ export function dynamoRows(table: Table): StoredRows {
         }));
         return { items: found, more };
       },
+      lastSequence: (key) => readLastSequence({ table }, key),
       failedAt: async (consumer, eventId) => {
         const item = await table.get(failedKey(consumer, eventId));
         return item && readable(readFailedHint(item))?.failedAt;

@@ -7,6 +7,7 @@ import {
   OUTBOX,
   REJECTED,
 } from '../../lambdas/runtime/store/postgres/columns.ts';
+import { readLastSequence } from '../../lambdas/runtime/store/postgres/last-sequence.ts';
 import {
   lastIdAt,
   messageRow,
@@ -57,6 +58,7 @@ export function postgresRows(database: Sql): StoredRows {
           more,
         };
       },
+      lastSequence: (key) => readLastSequence(database, key),
       failedAt: async (consumer, eventId) => (await messageRow(database, consumer, eventId))?.changedAt,
       idsFrom: async (consumer, prefix, max) => {
         const found = await readJsonRows(

@@ -1,6 +1,7 @@
 import type { InboxRows, StoredMessageRow } from '../../lambdas/runtime/operations/inbox-rows.ts';
 import type { OutboxRows, StoredEventRow } from '../../lambdas/runtime/operations/outbox-rows.ts';
 import type { RejectedPointer } from '../../lambdas/runtime/store/inbox-row.ts';
+import type { LastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { OperationRow } from '../../lambdas/runtime/store/operation-record.ts';
 import type { DeadPointer } from '../../lambdas/runtime/store/outbox-row.ts';
 import type { UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
@@ -49,6 +50,8 @@ export interface StoredRows {
   readonly inbox: InboxRows & {
     /** Reads a consumer's messages that may wait for their next attempt, by their event ids. @param max - at most this many hints are looked at */
     hinted(consumer: string, max: number): Promise<PartialList<HintedMessage>>;
+    /** Reads the last applied sequence of an aggregate at its consumer, by its key. The read sees every earlier write. */
+    lastSequence(key: string): Promise<LastSequence>;
     /** When a message failed, epoch milliseconds; `undefined` if that is not known. */
     failedAt(consumer: string, eventId: string): Promise<number | undefined>;
     /** Reads the ids of rejected and failed messages that begin with a text. @param max - at most this many of each kind */

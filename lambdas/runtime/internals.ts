@@ -75,7 +75,7 @@ export type { ConsumerDeps } from './sources/sqs/consumer.ts';
 export type { SqsQueueDeps } from './sources/sqs/sqs-queue.ts';
 export type { NotCancelled } from './store/dynamo/cancellation.ts';
 export type { DynamoTableDeps } from './store/dynamo/dynamo-table.ts';
-export { type OrderSeed, orderSeed } from './store/dynamo/order-operator.ts';
+export { orderSeed } from './store/dynamo/order-seed.ts';
 export type { OutboxDeps, Rescheduled } from './store/dynamo/outbox.ts';
 export {
   type AtOnceParts,
@@ -85,6 +85,7 @@ export {
 } from './store/dynamo/publish-at-once.ts';
 export { eventIdTime, isEventId, type RandomBytes } from './store/event-id.ts';
 export type { SequenceOf } from './store/keys.ts';
+export type { OrderSeed } from './store/order-seed.ts';
 export type { OutboxRow, OutboxStatus } from './store/outbox-row.ts';
 export type { IgnoreOlderOptions, RowVersionOptions } from './store/row-version.ts';
 export type { EffectState } from './store/stored-effect.ts';

@@ -47,11 +47,14 @@ export {
 export {
   type PostgresCommit,
   type PostgresHandler,
+  type PostgresHandlerOptions,
   type PostgresHandlers,
   type PostgresLeasedContext,
+  type PostgresRejectedContext,
   type PostgresTransactionalContext,
   postgresHandlers,
 } from './postgres/postgres-handlers.ts';
+export { seedPostgresOrder } from './postgres/postgres-order-seed.ts';
 export {
   createPostgresOutbox,
   type PostgresOutbox,
@@ -76,6 +79,7 @@ export {
 export type { PostgresTls } from './postgres/postgres-url.ts';
 export type { PgListener } from './postgres/wake-listener.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
+export type { OrderSeed } from './store/order-seed.ts';
 export type { PostgresEvents } from './store/postgres/inbox-row.ts';
 export {
   grantPostgresRole,

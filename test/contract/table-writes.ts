@@ -1,13 +1,9 @@
 import { expect } from 'vitest';
 import { cancellationOf } from '../../lambdas/runtime/store/dynamo/cancellation.ts';
+import { raiseLast, readLastSequence } from '../../lambdas/runtime/store/dynamo/last-sequence.ts';
 import { mintEventId, outboxKeyOf } from '../../lambdas/runtime/store/event-id.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
-import {
-  type LastSequence,
-  NOTHING_APPLIED,
-  raiseLast,
-  readLastSequence,
-} from '../../lambdas/runtime/store/last-sequence.ts';
+import { type LastSequence, NOTHING_APPLIED } from '../../lambdas/runtime/store/last-sequence.ts';
 import { ignoreOlder, nextVersion } from '../../lambdas/runtime/store/row-version.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
 import type { Case } from './cases.ts';
@@ -191,7 +187,7 @@ export const writeCases: readonly Case<Table>[] = [
       });
       const clock = { now: () => 1_000 };
       const raise = (sequence: number, seen: LastSequence, eventId?: string) =>
-        table.transact([raiseLast(clock, { key, sequence }, seen, eventId)]);
+        table.transact([raiseLast(clock, { key, sequence, seen, eventId })]);
       const refused = { code: 'TRANSACTION_CANCELLED' };
       await raise(1, NOTHING_APPLIED, 'first');
       await expect(raise(1, NOTHING_APPLIED)).rejects.toMatchObject(refused);

@@ -1,6 +1,6 @@
 import { createAwsClock } from '../../cli/terminal/aws-clock.ts';
 import { CLOCK_SKEW_MS, type Clock } from '../../lambdas/runtime/base/clock.ts';
-import type { Settlement } from '../../lambdas/runtime/store/dynamo/settle-message.ts';
+import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
 import { inboxKey, rejectedKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';

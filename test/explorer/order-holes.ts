@@ -1,6 +1,7 @@
+import { raising, readLastSequence } from '../../lambdas/runtime/store/dynamo/last-sequence.ts';
 import type { PlaceInOrder } from '../../lambdas/runtime/store/inbox-row.ts';
 import { LAST_PREFIX } from '../../lambdas/runtime/store/keys.ts';
-import { passedOver, readLastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
+import { passedOver } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { Table, TransactAction, Update } from '../../lambdas/runtime/store/table.ts';
 import type { Actor } from '../../testing/explorer/actor.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
@@ -196,7 +197,7 @@ function gapsSkipped(real: Table): Table {
       if (first?.Update === undefined || place === undefined || !setsStatus(first.Update, 'REJECTED'))
         return real.transact(actions, token);
       const seen = await readLastSequence({ table: real }, place.key);
-      return real.transact([...actions, ...passedOver({ now: () => 0 }, place, seen)], token);
+      return real.transact([...actions, ...raising({ now: () => 0 }, passedOver(place, seen))], token);
     },
   };
 }

@@ -4,14 +4,15 @@ import { latest, strict } from '../../lambdas/runtime/base/order.ts';
 import { DAY_MS, HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import type { Settlement } from '../../lambdas/runtime/inbox/settle-message.ts';
 import {
   allowTooOld,
   discardMessage,
   resolveMessage,
 } from '../../lambdas/runtime/operations/message-operations.ts';
-import { orderSeed, seedSequence, skipSequence } from '../../lambdas/runtime/store/dynamo/order-operator.ts';
+import { seedSequence, skipSequence } from '../../lambdas/runtime/operations/order-operations.ts';
+import { orderSeed } from '../../lambdas/runtime/store/dynamo/order-seed.ts';
 import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
-import type { Settlement } from '../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { inboxKey, lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
 import type { Key, Table, Update } from '../../lambdas/runtime/store/table.ts';

@@ -175,7 +175,7 @@ function forbidden(all: readonly Import[]): string[] {
 
 /** The files of the runtime that make an operator's changes. */
 const WRITERS: ReadonlySet<string> = new Set([
-  'lambdas/runtime/store/dynamo/order-operator.ts',
+  'lambdas/runtime/operations/order-operations.ts',
   'lambdas/runtime/operations/audit/audit-repair.ts',
   'lambdas/runtime/operations/message-operations.ts',
   'lambdas/runtime/store/dynamo/outbox-operator.ts',

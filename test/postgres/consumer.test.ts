@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AlreadyProcessed, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
-import { leased as dynamoLeased } from '../../lambdas/runtime/consume/handler.ts';
 import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresInboxProcessor } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
 import type {
@@ -189,19 +188,6 @@ describe('a message', () => {
 });
 
 describe('a consumer', () => {
-  test('is refused with an order, and with a handler whose options need a table of DynamoDB', () => {
-    const { database } = postgres;
-    const plain = make.leased(ThingHappened, async () => {});
-    const ordered = { order: { mode: 'latest' as const } };
-    expect(() => postgresConsumer(database, [plain], ordered)).toThrow(
-      /Consumer worker has the order latest/,
-    );
-    const rejected = dynamoLeased(ThingHappened, async () => {}, { rejected: async () => ({}) });
-    expect(() => postgresConsumer(database, [rejected as never])).toThrow(
-      /ThingHappened has the option rejected/,
-    );
-  });
-
   test('refuses the writes of DynamoDB: the attempt fails', async () => {
     const handle = make.leased(ThingHappened, (_event, ctx) => ctx.commit({ writes: [] } as never));
     expect(await postgresConsumer(postgres.database, [handle]).deliver(newEventId())).toEqual(['NO_COMMIT']);

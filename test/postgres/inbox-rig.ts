@@ -1,10 +1,13 @@
 import { Pool, type PoolConfig } from 'pg';
 import { dynamoInbox } from '../../lambdas/runtime/consume/dynamo-inbox.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
+import type { InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createInbox } from '../../lambdas/runtime/store/dynamo/inbox-context.ts';
+import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-operator.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { postgresInbox } from '../../lambdas/runtime/store/postgres/inbox.ts';
+import { postgresInboxChanges } from '../../lambdas/runtime/store/postgres/inbox-operator.ts';
 import type { PostgresEvents } from '../../lambdas/runtime/store/postgres/inbox-row.ts';
 import { migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
@@ -30,13 +33,19 @@ export interface TestedInbox {
   events(): Promise<number>;
 }
 
+/** An inbox, and the changes of an operator in its storage. */
+export interface DecidedInbox extends TestedInbox {
+  readonly changes: InboxChanges;
+}
+
 /** The inbox in a table in memory. */
-export async function dynamoTested(): Promise<TestedInbox> {
+export async function dynamoTested(): Promise<DecidedInbox> {
   const { clock, memory, outbox, rows } = rig();
   const worker = (inboxRetentionDays = SETTINGS.inboxRetentionDays) =>
     dynamoInbox(createInbox({ ...SETTINGS, inboxRetentionDays, clock, table: memory }), outbox);
   return {
     inbox: worker(),
+    changes: dynamoInboxChanges({ table: memory, clock }),
     clock,
     worker,
     pass: (ms) => clock.advance(ms),
@@ -79,15 +88,16 @@ export const testOutbox: PostgresEvents<PgClient> = {
 };
 
 /** The inbox in PostgreSQL, empty. */
-export async function postgresTested(database: Database<PgClient>): Promise<TestedInbox> {
+export async function postgresTested(database: Database<PgClient>): Promise<DecidedInbox> {
   const clock = manualClock(Date.now()); // about that of the server, which dates the first start of the inbox
   await database.query(
-    'TRUNCATE mailroom.inbox, mailroom.effect, mailroom.inbox_retention, mailroom.event, payment',
+    'TRUNCATE mailroom.inbox, mailroom.effect, mailroom.inbox_retention, mailroom.last_sequence, mailroom.event, payment',
   );
   const worker = (inboxRetentionDays = SETTINGS.inboxRetentionDays) =>
     postgresInbox({ settings: { ...SETTINGS, inboxRetentionDays, clock }, database, outbox: testOutbox });
   return {
     inbox: worker(),
+    changes: postgresInboxChanges({ database, whole: database, clock }),
     clock,
     worker,
     pass: async (ms) => {

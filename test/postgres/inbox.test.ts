@@ -3,6 +3,7 @@ import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { deleteExpiredMessages } from '../../lambdas/runtime/store/postgres/inbox-retention.ts';
 import { inboxContract } from './inbox-contract.ts';
+import { inboxOrderContract } from './inbox-order-contract.ts';
 import { dynamoTested, migratedPostgres, postgresTested } from './inbox-rig.ts';
 
 let postgres: Awaited<ReturnType<typeof migratedPostgres>>;
@@ -14,8 +15,10 @@ beforeAll(async () => {
 afterAll(() => postgres.close());
 
 inboxContract('DynamoDB', dynamoTested);
+inboxOrderContract('DynamoDB', dynamoTested);
 
 inboxContract('PostgreSQL', () => postgresTested(postgres.database));
+inboxOrderContract('PostgreSQL', () => postgresTested(postgres.database));
 
 test('PostgreSQL: a processed message and its effects are deleted a day after their retention, a failed one never', async () => {
   const { database } = postgres;

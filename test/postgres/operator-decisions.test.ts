@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 beforeEach(() =>
   server.pool.query(
-    'TRUNCATE mailroom.inbox, mailroom.effect, mailroom.inbox_retention, mailroom.operation, payment',
+    'TRUNCATE mailroom.inbox, mailroom.effect, mailroom.inbox_retention, mailroom.operation, mailroom.last_sequence, payment',
   ),
 );
 afterAll(async () => {
@@ -61,7 +61,7 @@ function mailroom({ inPostgres = true, postgres = ada } = {}) {
     clock,
     directory,
     table: guardedTable(made.memory, rows),
-    stored: combinedRows(rows, inTable),
+    stored: combinedRows(rows, inTable, directory),
     inboxChanges: inboxChangesOf(parts),
   };
 }

@@ -245,13 +245,6 @@ describe.each(['JetStream', 'RabbitMQ', 'Kafka', 'Kinesis'] as const)('%s', (nam
   describe('with an inbox in PostgreSQL:', () => suite(relational, LOOPS[name]));
 });
 
-test('an inbox in PostgreSQL refuses a handler whose options need a table of DynamoDB, at the start of a loop', () => {
-  const rejected = leased(ThingHappened, async () => {}, { rejected: async () => ({}) });
-  expect(() => relational().inbox.handles(rejected as never)).toThrow(
-    /ThingHappened has the option rejected/,
-  );
-});
-
 test('a loop does not take the handlers of another storage', () => {
   const deadLetter = async () => {};
   const { consumer } = kafkaDouble([]);

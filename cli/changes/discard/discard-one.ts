@@ -5,9 +5,8 @@ import {
 } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import { type EffectsChecked, effectsDigest } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { discardMessage, type MessageDeps } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import type { Note } from '../../../lambdas/runtime/store/operation-record.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { unknownReadingText } from '../../deployment/deployed-reading.ts';
@@ -28,7 +27,7 @@ import { endingOf, type FinalRow } from '../message-ending.ts';
 import { type OutboxChangesDeps, outboxChangesOf } from '../outbox-changes.ts';
 
 /** Dependencies of {@link discardOne}. */
-export interface DiscardDeps extends SettleDeps, OutboxChangesDeps {
+export interface DiscardDeps extends MessageDeps, OutboxChangesDeps {
   readonly stored: StoredRows;
   readonly queues: Pick<Queues, 'remove'>;
   /** Has the consumer's function run its `rejected` function. @default the message is discarded without it */

@@ -143,7 +143,7 @@ async function planOf(
   { ids, cause, apply, limit = REDRIVE_MAX }: RedriveOptions,
   planned: PlannedVerdicts | undefined,
 ): Promise<RedrivePlan> {
-  const { table, stored, queues, clock, clients } = deployment;
+  const { stored, queues, clock, clients } = deployment;
   const place = await placeOf(deployment);
   const hideS = apply ? REDRIVE_HIDES_S : PLAN_HIDES_S;
   const received = await receiveForChange(deployment, source, { limit, hideS, planned });
@@ -151,7 +151,6 @@ async function planOf(
     const { chosen, choice } = choose(deployment, source, received.deadLetters, { ids, cause }, planned);
     const judged = await judgeDeadLetters(
       {
-        table,
         stored,
         check: (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies),
         now: clock.now(),

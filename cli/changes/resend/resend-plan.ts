@@ -96,7 +96,7 @@ export async function planResend(
   wanted: NewData,
 ): Promise<ResendPlan> {
   const { data } = wanted;
-  const { table, stored, clients, queues, clock } = deployment;
+  const { stored, clients, queues, clock } = deployment;
   const { consumer } = source;
   const { bus, envelope } = readableEvent(deadLetter);
   const { replaced, newEventId } = replacementBy(deployment, consumer.name, deadLetter, wanted);
@@ -128,8 +128,8 @@ export async function planResend(
     isRowDeleted: undefined,
   };
   const check = (of: typeof consumer, bodies: readonly string[]) => checkBodies(clients.lambda, of, bodies);
-  const [verdict] = await judgeDeadLetters({ table, stored, check, now: clock.now() }, source, [message]);
-  if (verdict?.verdict === 'runs') await refusePassedOver(table, consumer, deadLetter);
+  const [verdict] = await judgeDeadLetters({ stored, check, now: clock.now() }, source, [message]);
+  if (verdict?.verdict === 'runs') await refusePassedOver(stored, consumer, deadLetter);
   const judged = {
     ...message,
     verdict: verdict?.verdict ?? 'unreadable',

@@ -10,9 +10,9 @@ import { consumersOf, mailroomEventsOf } from '../../../lambdas/runtime/operatio
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { effectNames } from '../../deployment/effects.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { DeadLetter } from '../../reports/dead-letters/dead-letters.ts';
 import { pastPlaces, placesIn } from '../../reports/dead-letters/redrive-order.ts';
 import {
@@ -103,12 +103,12 @@ export function effectsOf(row: DeadLetter['row']): NonNullable<InboxRow['effects
  * the new one by the order of a single handler; without one, the place of the old one is of an order that was removed.
  */
 export async function refusePassedOver(
-  table: Table,
+  stored: Pick<StoredRows, 'inbox'>,
   consumer: ConsumerEntry,
   deadLetter: DeadLetter,
 ): Promise<void> {
   if (consumer.order === undefined) return;
-  const past = (await pastPlaces(table, placesIn(consumer, [deadLetter]))).get(deadLetter);
+  const past = (await pastPlaces(stored, placesIn(consumer, [deadLetter]))).get(deadLetter);
   if (past?.verdict === 'superseded') throw superseded(inboxId(deadLetter), consumer.name, past.message);
 }
 

@@ -5,9 +5,8 @@ import { startedEffects } from '../../../lambdas/runtime/inbox/started-effects.t
 import type { ConsumerDeadLetters } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
-import { discardMessage } from '../../../lambdas/runtime/operations/message-operations.ts';
+import { discardMessage, type MessageDeps } from '../../../lambdas/runtime/operations/message-operations.ts';
 import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import type { SettleDeps } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { type Note, recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
@@ -50,7 +49,7 @@ export interface Replacement {
 }
 
 /** Dependencies of {@link sendInPlace}. */
-export interface ReplacementDeps extends SettleDeps {
+export interface ReplacementDeps extends MessageDeps {
   readonly stored: StoredRows;
   readonly clock: Clock;
   readonly queues: Pick<Queues, 'send'>;

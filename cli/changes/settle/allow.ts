@@ -4,7 +4,6 @@ import type { ConsumerEntry, SourceConsumer } from '../../../lambdas/runtime/ope
 import { allowTooOld, notTooOld } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-consumers.ts';
 import type { PlaceInOrder } from '../../../lambdas/runtime/store/inbox-row.ts';
-import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { placeOf } from '../../deployment/place.ts';
@@ -69,11 +68,11 @@ export const allow: DecisionChange<AllowPlan> = {
 
 /** @throws `OUT_OF_ORDER` if a redrive of the message would not run it */
 async function refusePassedOver(
-  { table }: Deployment,
+  { stored }: Deployment,
   decision: MessageDecision,
   { key, sequence }: PlaceInOrder,
 ): Promise<void> {
-  const { last } = await readLastSequence({ table }, key);
+  const { last } = await stored.inbox.lastSequence(key);
   if (sequence > last) return;
   throw new MailroomError(
     'OUT_OF_ORDER',

@@ -45,11 +45,11 @@ export function fixRefused(
   );
 }
 
-/** The inbox is in PostgreSQL, where a decision and a fix in DynamoDB do not commit together. */
-export function commitsNothing({ consumer, eventId }: MessageDecision): MailroomError {
+/** The inbox is in PostgreSQL, where a decision and writes in DynamoDB do not commit together. */
+export function commitsNoWrites({ consumer, eventId }: MessageDecision): MailroomError {
   return new MailroomError(
     'NOT_IN_POSTGRES',
-    `The inbox of ${consumer} is in PostgreSQL, where --commit cannot end ${eventId}. Nothing was changed. Make the fix in a transaction of your own, ` +
-      'then resolve the message without --commit.',
+    `The inbox of ${consumer} is in PostgreSQL, where --commit takes events, but no writes. Nothing was changed. Make the writes in a transaction of your own, ` +
+      `and leave them out of the file that resolves ${eventId}.`,
   );
 }

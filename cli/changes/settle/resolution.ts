@@ -22,7 +22,7 @@ import { applyWords } from '../../terminal/change.ts';
 import { shell } from '../../terminal/shell.ts';
 import { type ManualFix, readFix, refuseOtherKeys } from './fix-file.ts';
 import type { MessageDecision } from './message-decision.ts';
-import { commitsNothing, leased, unreadable } from './resolution-refusals.ts';
+import { commitsNoWrites, leased, unreadable } from './resolution-refusals.ts';
 
 /** A message to resolve, and what is known of it. */
 export interface Resolution {
@@ -46,9 +46,9 @@ export async function readResolution(deployment: Deployment, decision: MessageDe
   const { stored, clock, directory } = deployment;
   // The function of a consumer commits a fix.
   const entry = readCommit === undefined ? withInbox(deployment, consumer) : deployment.consumer(consumer);
-  if (readCommit !== undefined && 'inbox' in entry && entry.inbox === 'postgres')
-    throw commitsNothing(decision);
   const fix = readCommit && readFix(await readCommit(), entry.service);
+  if (fix !== undefined && fix.writes.length > 0 && 'inbox' in entry && entry.inbox === 'postgres')
+    throw commitsNoWrites(decision);
   if (fix !== undefined && !isSourceConsumer(entry)) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(stored, consumer, eventId);
   const state = inboxState(row, clock.now());

@@ -113,14 +113,14 @@ async function judgedIfGrouped(
   found: SourceList,
   { by, verbose }: DlqListOptions,
 ): Promise<ShownList> {
-  const { table, stored, clients, clock, terminal } = deployment;
+  const { stored, clients, clock, terminal } = deployment;
   const { source, deadLetters } = found;
   if (by === undefined && !isGrouped(deadLetters.length, { verbose })) return { ...found, grouped: false };
   const check: JudgeDeps['check'] = (consumer, bodies) => checkBodies(clients.lambda, consumer, bodies);
   try {
     const now = clock.now();
     const changing: JudgeDeps['changing'] = (consumer) => changingRule(deployment, consumer);
-    const deps = { table, stored, check, now, changing, orders: orderReader({ ...deployment, now }) };
+    const deps = { stored, check, now, changing, orders: orderReader({ ...deployment, now }) };
     const judged = await judgeDeadLetters(deps, source, deadLetters);
     return { ...found, grouped: true, judged };
   } catch (error) {

@@ -4,13 +4,9 @@ import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { PlaceInOrder } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
-import {
-  type LastSequence,
-  orderVerdict,
-  readLastSequence,
-} from '../../../lambdas/runtime/store/last-sequence.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
+import { type LastSequence, orderVerdict } from '../../../lambdas/runtime/store/last-sequence.ts';
 import { eachOf, once } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { many } from '../../terminal/output.ts';
 import { aggregateName, blockOf, type OrderBlock } from '../order/order-block.ts';
 import type { OrderedAggregate, OrderReader } from '../order/order-of-aggregate.ts';
@@ -74,11 +70,14 @@ type PastPlace =
   | { readonly verdict: 'unreadable'; readonly message: string };
 
 /** Finds the dead letters whose message the gate of their consumer would absorb or refuse, because of what was applied or passed over. */
-export async function pastPlaces(table: Table, places: Places): Promise<ReadonlyMap<DeadLetter, PastPlace>> {
+export async function pastPlaces(
+  { inbox }: Pick<StoredRows, 'inbox'>,
+  places: Places,
+): Promise<ReadonlyMap<DeadLetter, PastPlace>> {
   const lasts = new Map<string, Promise<LastSequence>>();
   const found = await eachOf([...places], async ([deadLetter, place]) => {
     try {
-      const seen = await once(lasts, place.key, () => readLastSequence({ table }, place.key));
+      const seen = await once(lasts, place.key, () => inbox.lastSequence(place.key));
       const past = pastPlace(place, seen, inboxId(deadLetter));
       return past === undefined ? [] : [[deadLetter, past] as const];
     } catch (error) {

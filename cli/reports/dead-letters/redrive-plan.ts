@@ -11,7 +11,6 @@ import type { InboxHistory } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import type { Table } from '../../../lambdas/runtime/store/table.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { FoundProblem } from '../checks/check.ts';
@@ -57,7 +56,6 @@ export interface JudgedDeadLetter extends DeadLetter {
 
 /** Dependencies of {@link judgeDeadLetters}. */
 export interface JudgeDeps {
-  readonly table: Table;
   readonly stored: StoredRows;
   /** Returns which bodies the deployed consumer can read. */
   readonly check: (consumer: ConsumerEntry, bodies: readonly string[]) => Promise<Check[]>;
@@ -83,9 +81,9 @@ export async function judgeDeadLetters(
   const bodies = open.map(({ received }) => received?.body ?? '');
   const checks = await deps.check(consumer, bodies);
   const history = await deps.stored.inbox.history(consumer.name);
-  const { table, orders } = deps;
+  const { stored, orders } = deps;
   const places = placesIn(consumer, open, (index) => checks[index]);
-  const past = await pastPlaces(table, places);
+  const past = await pastPlaces(stored, places);
   const isUnread = (deadLetter: DeadLetter) =>
     deadLetter.eventId === undefined && checks[open.indexOf(deadLetter)]?.ok === false;
   const rule = open.some(isUnread) ? await deps.changing?.(consumer) : undefined;

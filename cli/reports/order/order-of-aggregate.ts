@@ -4,7 +4,6 @@ import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbo
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { lastKey, sequenceOf } from '../../../lambdas/runtime/store/keys.ts';
-import { readLastSequence } from '../../../lambdas/runtime/store/last-sequence.ts';
 import type { OutboxRow, OutboxStatus } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
@@ -119,7 +118,7 @@ export function orderReader({ table, stored, directory, now }: OrderReaderDeps) 
     const { name: consumer } = entry;
     const { source, aggregateType, aggregateId } = aggregate;
     const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, source, aggregateType, aggregateId });
-    const { last, exists, eventId, at } = await readLastSequence({ table }, key);
+    const { last, exists, eventId, at } = await stored.inbox.lastSequence(key);
     const { missing = last + 1 } = options;
     const refused = (await rejectedAt(consumer)).byKey.get(key) ?? [];
     const later = refused.filter(({ sequence }) => sequence > missing).sort(byNumber);
@@ -143,13 +142,13 @@ export function orderReader({ table, stored, directory, now }: OrderReaderDeps) 
   async function readAll(entry: OrderedConsumer): Promise<PartialList<AggregateOrder>> {
     const { byKey, more } = await rejectedAt(entry.name);
     const found = await eachOf([...byKey], async ([key, refused]) => {
-      const { last } = await readLastSequence({ table }, key);
+      const { last } = await stored.inbox.lastSequence(key);
       return refused.some(({ sequence }) => sequence > last) ? [await read(entry, sequenceOf(key))] : [];
     });
     return { items: found.flat(), more };
   }
 
-  return { read, readAll, last: (key: string) => readLastSequence({ table }, key) };
+  return { read, readAll, last: (key: string) => stored.inbox.lastSequence(key) };
 }
 
 /** The services whose events have a number of a consumer's order. */

@@ -57,8 +57,8 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     .flatMap(({ messages }) => messages)
     .find(({ consumer }) => consumer.name === first.consumer);
   const room = rooms.find(({ table }) => table.name === judged?.consumer.elsewhere?.table) ?? deployment;
-  const { table, stored } = room;
-  const redrive = await checkRedrive({ table, stored, check, now: own.now }, trace, first);
+  const { stored } = room;
+  const redrive = await checkRedrive({ stored, check, now: own.now }, trace, first);
   const verdict = verdictOf(trace, (table) => ({ ...contextAt(table), redrive }));
   const payloads = payload ? payloadsOf(trace) : [];
   const json = {

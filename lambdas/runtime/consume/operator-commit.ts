@@ -1,21 +1,17 @@
-import { withDeadline } from '../base/clock.ts';
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
 import { poison } from '../base/poison.ts';
 import type { ExternalSubscription } from '../events/external-event.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../inbox/inbox-history.ts';
+import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
 import { startedEffects } from '../inbox/started-effects.ts';
 import { redactedError, storedCause } from '../observe/redaction.ts';
-import { type Settlement, settleMessage } from '../store/dynamo/settle-message.ts';
-import { eventCount } from '../store/dynamo/transaction-checks.ts';
 import type { DiscardedRow, InboxRow, ProcessedRow } from '../store/inbox-row.ts';
 import { placeInOrder } from '../store/last-sequence.ts';
 import { wroteNothing } from '../store/retry.ts';
-import type { TransactAction } from '../store/table.ts';
-import { type ConsumerContext, type DynamoContext, receivedOf } from './consumer-context.ts';
+import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
-import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { type Handlers, handlerOf, readEvent, refText } from './message.ts';
 import { orderOfHandler, placeOf } from './order-gate.ts';
 import {
@@ -27,11 +23,13 @@ import {
   type SettleAnswer,
   type SettleRequest,
 } from './settle-requests.ts';
+import type { MadeCommit, SettlingStore } from './settling-store.ts';
 import { commitOf, onFreshReads } from './transactional-run.ts';
 
 /** The consumer's function that receives a request. */
 export interface SettlingFunction {
-  readonly ctx: DynamoContext;
+  readonly ctx: ConsumerContext;
+  readonly store: SettlingStore;
   readonly handlers: Handlers;
   /** The consumer's external events. */
   readonly external: readonly ExternalSubscription[];
@@ -50,7 +48,7 @@ export async function settleForOperator(
   settling: SettlingFunction,
   event: Readonly<Record<string, unknown>>,
 ): Promise<SettleAnswer> {
-  const { ctx } = settling;
+  const { ctx, store } = settling;
   let failed: { readonly error: unknown } | undefined;
   const answer = (settled: SettleAnswer['settled']): SettleAnswer => ({ batchItemFailures: [], settled });
   try {
@@ -58,23 +56,29 @@ export async function settleForOperator(
     const commitId = commitIdOf(request);
     await ctx.inbox.open();
     const wanted = await wantedBy(settling, request);
-    let made: readonly TransactAction[] = [];
-    const writes = async (row: InboxRow | undefined) => {
-      try {
-        made = await wanted.writes(row);
-        return made;
-      } catch (error) {
-        failed = { error };
-        throw error;
-      }
-    };
+    let events = 0;
+    const watched =
+      <A extends unknown[], R>(run: (...args: A) => Promise<R>) =>
+      async (...args: A) => {
+        try {
+          return await run(...args);
+        } catch (error) {
+          failed = { error };
+          throw error;
+        }
+      };
+    const { writes, work } = store.committing(wanted.make, remainingMs(settling), (count) => {
+      events = count;
+    });
+    const commit = { commitId, writes: writes && watched(writes), work: work && watched(work) };
+    const deps = { ...ctx, inboxChanges: store.inboxChanges };
     const decision = await onFreshReads(ctx, remainingMs(settling), () =>
-      settleMessage(ctx, { ...wanted.settlement, commitId, writes }, wanted.status),
+      settleMessage(deps, { ...wanted.settlement, ...commit }, wanted.status),
     );
     if ('earlier' in decision && decision.earlier !== undefined)
       return answer(earlierDecision(decision.earlier, commitId));
     if (decision.status === 'discarded' || decision.status === 'resolved') {
-      ctx.telemetry.count('EventsCommitted', eventCount(made));
+      ctx.telemetry.count('EventsCommitted', events);
       ctx.telemetry.flush();
     }
     return answer(decision);
@@ -105,9 +109,9 @@ function earlierDecision(row: ProcessedRow | DiscardedRow, commitId: string): Se
 
 /** A request that can be carried out. */
 interface WantedDecision {
-  readonly settlement: Omit<Settlement, 'writes' | 'commitId'>;
+  readonly settlement: Omit<Settlement, 'writes' | 'work' | 'commitId'>;
   readonly status: 'PROCESSED' | 'DISCARDED';
-  readonly writes: (row: InboxRow | undefined) => Promise<readonly TransactAction[]>;
+  readonly make: MadeCommit;
 }
 
 function wantedBy(
@@ -156,7 +160,7 @@ async function rejection(
       isStrict: isStrict(ctx),
     },
     status: 'DISCARDED',
-    writes: async (row) => {
+    make: async (row, tx) => {
       refuseTooOld(ctx, eventId, row);
       const effects = pastEffects(ctx, eventId, row);
       const given = {
@@ -166,15 +170,12 @@ async function rejection(
         effects,
         remainingMs: remainingMs(settling),
         logFields,
+        tx,
       };
-      const waitMs = given.remainingMs() - RESPONSE_MARGIN_MS;
-      const run = commitOf(`The rejected function of ${event.type}`, async () =>
+      const commit = await commitOf(`The rejected function of ${event.type}`, async () =>
         rejected(event as never, given),
       );
-      const { writes = [], events = [] } = await withDeadline(ctx.clock, waitMs, run, (): never => {
-        throw outOfTime();
-      });
-      return [...writes, ...(await ctx.outbox.entries(events, event))];
+      return { commit, cause: event };
     },
   };
 }
@@ -202,9 +203,9 @@ function operatorCommit(
   return {
     settlement: { by, reason, effectsChecked, force, consumer, eventId, order, isStrict: isStrict(ctx) },
     status: 'PROCESSED',
-    writes: async (row) => {
+    make: async (row) => {
       if (!force) refuseTooOld(ctx, eventId, row);
-      return [...writes, ...(await ctx.outbox.entries(drafts, cause))];
+      return { commit: { writes: writes.length === 0 ? undefined : writes, events: drafts }, cause };
     },
   };
 }

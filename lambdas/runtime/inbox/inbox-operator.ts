@@ -1,5 +1,7 @@
 import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
 import type { InboxRow, PlaceInOrder } from '../store/inbox-row.ts';
+import type { LastRaise, LastSequence } from '../store/last-sequence.ts';
+import type { Note } from '../store/operation-record.ts';
 import { SPARE_DAYS } from '../store/row-expiry.ts';
 import type { UnreadableRow } from '../store/stored-rows.ts';
 import type { TransactAction } from '../store/table.ts';
@@ -8,10 +10,8 @@ import type { asSeen, NOT_FINAL } from './inbox-conditions.ts';
 import { FINAL_REMOVES, type RowsBefore, type RowTransition } from './row-transition.ts';
 
 /** An operator's decision about a message. */
-export interface Decided {
+export interface Decided extends Note {
   readonly eventId: string;
-  readonly by: string;
-  readonly reason: string;
 }
 
 /** The final status that an operator gives a message. */
@@ -27,12 +27,14 @@ export interface FinalDecision extends Decided {
 
 /** Writes that commit together with a decision. */
 export interface DecidedTogether {
-  /** @default none */
-  readonly writes?: readonly TransactAction[];
+  /** Of DynamoDB. @default none */
+  readonly writes?: readonly TransactAction[] | undefined;
+  /** Writes in the decision's transaction `tx` of SQL. @default nothing */
+  readonly work?: ((tx: unknown) => Promise<void>) | undefined;
   /** Raises the last sequence of an ordered message. @default none */
-  readonly raise?: readonly TransactAction[];
+  readonly raise?: LastRaise | undefined;
   /** A pointer of a rejected message without its row refuses the decision. @default false */
-  readonly needsRow?: boolean;
+  readonly needsRow?: boolean | undefined;
 }
 
 /** The end of the write of a decision. `row-deleted`: such a pointer refused it; `changed`: the row or the last sequence has changed. */
@@ -49,7 +51,7 @@ export interface MessageToDecide {
    * Ends the message.
    *
    * @param from - the rows that may be changed: {@link asSeen}, or by force {@link NOT_FINAL}
-   * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused
+   * @throws `TRANSACTION_CANCELLED`, with the reasons of `writes`, if one of them was refused; the error of `work`
    */
   decide(decision: FinalDecision, from: RowsBefore, together?: DecidedTogether): Promise<DecidedEnd>;
 }
@@ -60,6 +62,10 @@ export interface InboxChanges {
   read(consumer: string, eventId: string): Promise<MessageToDecide>;
   /** Allows a message to run that was rejected as too old. @returns `false` if it was not rejected for that reason */
   allow(consumer: string, allowed: Decided): Promise<boolean>;
+  /** Reads the last applied sequence of an aggregate, by its key. The read sees every earlier write. */
+  lastSequence(key: string): Promise<LastSequence>;
+  /** Raises the last applied sequence of an aggregate. @returns `false` if it has changed since it was read */
+  raise(raise: LastRaise, note: Note): Promise<boolean>;
 }
 
 /**

@@ -2,9 +2,10 @@ import { errorCode } from '../base/errors.ts';
 import { jsonFault } from '../base/json-fault.ts';
 import { isUnreadableId } from '../store/event-id.ts';
 import type { AskedWait } from '../store/inbox-row.ts';
+import type { GatedPlace } from '../store/last-sequence.ts';
 import { SPARE_DAYS } from '../store/row-expiry.ts';
 import type { Claim, InboxRules, Message } from './inbox.ts';
-import { ALONE_FROM } from './inbox-conditions.ts';
+import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
 import type { EffectStates } from './past-attempts.ts';
 import { FINAL_REMOVES, type RowTransition } from './row-transition.ts';
 import { attemptCause, rejectionCause, rowCause } from './stored-cause.ts';
@@ -163,6 +164,17 @@ function rejection(inbox: InboxRules, message: Message, error: unknown, claim?: 
     rejectedAs: message.messageId,
     keepDays: isUnreadableId(message.eventId) ? inbox.inboxRetentionDays + SPARE_DAYS : undefined,
   };
+}
+
+/** The maximum number of reads of a last sequence that changes between the read and the rejection that passes over its number. */
+export const SKIP_LOOKS = 3;
+
+/**
+ * With `onReject: 'skip'`, the later events of the aggregate go on from the moment of the rejection: never before, never without it. The number of
+ * an event that may have run is not passed over: an operator can still allow it, and passes over it otherwise.
+ */
+export function passesOver(place: GatedPlace | undefined, { set }: RowTransition): place is GatedPlace {
+  return place?.skipsRejected === true && set.reason !== TOO_OLD;
 }
 
 /**

@@ -1,17 +1,25 @@
 import { MailroomError } from '../base/errors.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
-import { dynamoInboxChanges } from '../store/dynamo/inbox-operator.ts';
+import type { InboxChanges } from '../inbox/inbox-operator.ts';
 import {
   type Decision,
   type MessageNote,
   type SettleDeps,
   type Settlement,
   settleMessage,
-} from '../store/dynamo/settle-message.ts';
+} from '../inbox/settle-message.ts';
+import { dynamoInboxChanges } from '../store/dynamo/inbox-operator.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import type { InboxRow } from '../store/inbox-row.ts';
+import type { OperationDeps } from '../store/operation-record.ts';
 import { isUnreadable, type UnreadableRow } from '../store/stored-rows.ts';
+
+/** Dependencies of an operator's decisions about messages. */
+export interface MessageDeps extends OperationDeps {
+  /** @default the inboxes in the table */
+  readonly inboxChanges?: InboxChanges | undefined;
+}
 
 /**
  * Sets a message PROCESSED without running its handler, because its work was done by hand. The row gets a new fence, which
@@ -27,10 +35,10 @@ import { isUnreadable, type UnreadableRow } from '../store/stored-rows.ts';
  * await resolveMessage({ table }, { consumer: 'payments', eventId, reason: 'charged by phone', by: 'ada' });
  * ```
  */
-export async function resolveMessage(deps: SettleDeps, resolution: Settlement): Promise<Decision> {
+export async function resolveMessage(deps: MessageDeps, resolution: Settlement): Promise<Decision> {
   const { eventId } = resolution;
   if (!isUnreadableId(eventId) && !isExternalEventId(eventId)) eventIdTime(eventId); // throws if it is not an event id
-  return settleMessage(deps, resolution, 'PROCESSED');
+  return settleMessage(inChanges(deps), resolution, 'PROCESSED');
 }
 
 /**
@@ -42,10 +50,14 @@ export async function resolveMessage(deps: SettleDeps, resolution: Settlement): 
  * changed
  */
 export async function discardMessage(
-  deps: SettleDeps,
+  deps: MessageDeps,
   discard: Omit<Settlement, 'force'>,
 ): Promise<Decision> {
-  return settleMessage(deps, discard, 'DISCARDED');
+  return settleMessage(inChanges(deps), discard, 'DISCARDED');
+}
+
+function inChanges(deps: MessageDeps): SettleDeps {
+  return { ...deps, inboxChanges: deps.inboxChanges ?? dynamoInboxChanges(deps) };
 }
 
 /**
@@ -54,9 +66,9 @@ export async function discardMessage(
  *
  * @throws `NOT_TOO_OLD` if it was not rejected for that reason: nothing was changed
  */
-export async function allowTooOld(deps: SettleDeps, note: MessageNote): Promise<void> {
+export async function allowTooOld(deps: MessageDeps, note: MessageNote): Promise<void> {
   const { consumer, eventId } = note;
-  const changes = deps.inboxChanges ?? dynamoInboxChanges(deps);
+  const { inboxChanges: changes } = inChanges(deps);
   if (await changes.allow(consumer, note)) return;
   const { row } = await changes.read(consumer, eventId);
   throw notTooOld(note, row);

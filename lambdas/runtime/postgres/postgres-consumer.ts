@@ -1,5 +1,4 @@
 import type { ProcessingConfig, QueueConfig } from '../base/consumer-config.ts';
-import { MailroomError } from '../base/errors.ts';
 import { requireGiven } from '../base/given-names.ts';
 import { type ConsumerContext, contextParts, type ProcessingDeps } from '../consume/consumer-context.ts';
 import type { Handler } from '../consume/handler.ts';
@@ -9,7 +8,8 @@ import type { Queue } from '../sources/sqs/queue.ts';
 import { postgresInbox } from '../store/postgres/inbox.ts';
 import type { PostgresEvents } from '../store/postgres/inbox-row.ts';
 import type { Database } from '../store/postgres/sql.ts';
-import { anyHandlers, DYNAMO_OPTIONS, type PostgresHandler } from './postgres-handlers.ts';
+import { anyHandlers, type PostgresHandler } from './postgres-handlers.ts';
+import { postgresSettling } from './postgres-settling.ts';
 
 /** Dependencies of {@link createPostgresConsumer}. */
 export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {
@@ -29,7 +29,7 @@ export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {
  * Creates the Lambda handler of a consumer whose inbox is in PostgreSQL, with the outcomes, attempts, leases and rejections of
  * `createConsumer`.
  *
- * @throws `BAD_CONSUMER` immediately as `createConsumer` does, and if the consumer or a handler has an order or a `rejected` function
+ * @throws `BAD_CONSUMER`, `BAD_CONFIG` immediately as `createConsumer` does
  *
  * @example
  * ```ts
@@ -48,12 +48,7 @@ export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {
 export function createPostgresConsumer<Tx>(deps: PostgresConsumerDeps<Tx>): ConsumerHandler {
   requireGiven('createPostgresConsumer', deps, 'config', 'database', 'outbox', 'queue', 'handlers');
   const ctx = postgresContext(deps);
-  if (Array.isArray(deps.handlers)) refuseOptions(deps.handlers);
-  return consumerIn(ctx, { ...deps, handlers: anyHandlers(deps.handlers) }, async () => {
-    const { consumer } = deps.config;
-    const message = `The inbox of ${consumer} is in PostgreSQL, where a message cannot be ended with a commit. Nothing was changed.`;
-    return { batchItemFailures: [], settled: { status: 'refused', code: 'BAD_CONSUMER', message } };
-  });
+  return consumerIn(ctx, { ...deps, handlers: anyHandlers(deps.handlers) }, postgresSettling(ctx, deps));
 }
 
 /** Dependencies of {@link createPostgresInboxProcessor}. */
@@ -72,7 +67,7 @@ export type PostgresInboxProcessor<Tx> = InboxProcessor<PostgresHandler<Tx>>;
 /**
  * Creates the inbox of a consumer that takes its messages from Kafka, Kinesis, JetStream, RabbitMQ or any other source.
  *
- * @throws `BAD_ARGUMENT` if `handlerTimeoutMs` is below 10,000, `BAD_CONSUMER` if the consumer has an order
+ * @throws `BAD_ARGUMENT` if `handlerTimeoutMs` is below 10,000
  *
  * @example
  * ```ts
@@ -85,13 +80,9 @@ export function createPostgresInboxProcessor<Tx>(
 ): PostgresInboxProcessor<Tx> {
   requireGiven('createPostgresInboxProcessor', deps, 'config', 'database', 'outbox');
   const inbox = processorIn(postgresContext(deps), deps);
-  const allowed = new WeakSet<object>();
-  const inboxHandler = (handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[]) => {
-    if (!allowed.has(handler)) refuseOptions([handler].flat());
-    allowed.add(handler);
-    // Not a new list for one handler: the processor remembers what it has prepared.
-    return handler as unknown as Handler | readonly Handler[];
-  };
+  // Not a new list for one handler: the processor remembers what it has prepared.
+  const inboxHandler = (handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[]) =>
+    handler as unknown as Handler | readonly Handler[];
   return {
     consumer: inbox.consumer,
     process: async (message, handler, options) => inbox.process(message, inboxHandler(handler), options),
@@ -103,29 +94,8 @@ function postgresContext<Tx>(
   deps: Pick<PostgresConsumerDeps<Tx>, 'database' | 'outbox'> &
     ProcessingDeps & { readonly config: ProcessingConfig },
 ): ConsumerContext {
-  const { config } = deps;
-  const { consumer, order } = config;
-  if (order !== undefined) {
-    throw new MailroomError(
-      'BAD_CONSUMER',
-      `Consumer ${consumer} has the order ${order.mode}, which an inbox in PostgreSQL does not have. Remove its order, or keep its inbox in DynamoDB.`,
-    );
-  }
-  const { database, outbox, redact } = deps;
+  const { config, database, outbox, redact } = deps;
   const parts = contextParts(deps);
   const settings = { ...config, clock: parts.clock, random: parts.random, redact };
   return { ...parts, inbox: postgresInbox({ settings, database, outbox }) };
-}
-
-/** @throws `BAD_CONSUMER` if a handler was made for an inbox in DynamoDB, with an option that would do nothing */
-function refuseOptions(handlers: readonly object[]): void {
-  for (const handler of handlers) {
-    const { definition, ...options } = Object(handler);
-    const option = DYNAMO_OPTIONS.find((name) => options[name] !== undefined);
-    if (option === undefined) continue;
-    throw new MailroomError(
-      'BAD_CONSUMER',
-      `The handler of ${definition?.type} has the option ${option}, which an inbox in PostgreSQL does not have. Remove it, or keep the inbox in DynamoDB.`,
-    );
-  }
 }

@@ -1,7 +1,8 @@
+import type { LatestOrder } from '../base/order.ts';
 import type {
-  HandlerOptions,
   LeasedContext,
   LeasedHandler,
+  RejectedContext,
   TransactionalContext,
   TransactionalHandler,
 } from '../consume/handler.ts';
@@ -45,6 +46,27 @@ export interface PostgresTransactionalContext<Tx> extends TransactionalContext {
   readonly tx: Tx;
 }
 
+/** The context that a `rejected` function receives with its event. @typeParam Tx - the transaction of the database's driver */
+export interface PostgresRejectedContext<Tx> extends RejectedContext {
+  /** The transaction that also sets the message DISCARDED: it is rolled back if the function throws. */
+  readonly tx: Tx;
+}
+
+/** Options of the handlers that {@link postgresHandlers} creates. @typeParam Tx - the transaction of the database's driver */
+export interface PostgresHandlerOptions<E extends HandledDefinition, Tx> {
+  /**
+   * Ends the work of a message that an operator discards with `mailroom dlq discard --reject`: its writes through `tx` and its events commit in the
+   * transaction that sets the message DISCARDED. It may run several times.
+   *
+   * @default the message can only be discarded without an event
+   */
+  readonly rejected?:
+    | ((event: EventOf<E>, ctx: PostgresRejectedContext<Tx>) => Promise<PostgresCommit>)
+    | undefined;
+  /** Absorbs events that are older than the last one applied. The definition must declare `sequence`. @default the consumer's `order` */
+  readonly order?: LatestOrder | undefined;
+}
+
 /** A handler of a consumer whose inbox is in PostgreSQL, made by {@link postgresHandlers}. */
 export interface PostgresHandler<Tx> {
   readonly kind: 'leased' | 'transactional';
@@ -55,6 +77,12 @@ export interface PostgresHandler<Tx> {
     event: never,
     ctx: PostgresLeasedContext<Tx> & PostgresTransactionalContext<Tx>,
   ) => Promise<unknown>;
+  /** Its {@link PostgresHandlerOptions.order}. */
+  readonly order?: LatestOrder | undefined;
+  /** Its {@link PostgresHandlerOptions.rejected}. */
+  readonly rejected?:
+    | ((event: never, ctx: PostgresRejectedContext<Tx>) => Promise<PostgresCommit>)
+    | undefined;
 }
 
 /** The two kinds of handlers, with the transaction of one database. */
@@ -66,6 +94,7 @@ export interface PostgresHandlers<Tx> {
   leased<E extends HandledDefinition>(
     definition: E,
     handle: (event: EventOf<E>, ctx: PostgresLeasedContext<Tx>) => Promise<unknown>,
+    options?: PostgresHandlerOptions<E, Tx>,
   ): PostgresHandler<Tx>;
   /**
    * Creates a handler that only reads and writes the database: its writes, its events and the record of the message are one transaction.
@@ -74,6 +103,7 @@ export interface PostgresHandlers<Tx> {
   transactional<E extends HandledDefinition>(
     definition: E,
     handle: (event: EventOf<E>, ctx: PostgresTransactionalContext<Tx>) => Promise<PostgresCommit>,
+    options?: PostgresHandlerOptions<E, Tx>,
   ): PostgresHandler<Tx>;
 }
 
@@ -91,8 +121,13 @@ export interface PostgresHandlers<Tx> {
  */
 export function postgresHandlers<Tx>(_database: Database<Tx>): PostgresHandlers<Tx> {
   return {
-    leased: (definition, handle) => ({ kind: 'leased', definition, handle }),
-    transactional: (definition, handle) => ({ kind: 'transactional', definition, handle }),
+    leased: (definition, handle, options) => ({ kind: 'leased', definition, handle, ...options }),
+    transactional: (definition, handle, options) => ({
+      kind: 'transactional',
+      definition,
+      handle,
+      ...options,
+    }),
   };
 }
 
@@ -102,9 +137,3 @@ export function anyHandlers<Tx>(
 ): readonly (LeasedHandler | TransactionalHandler)[] {
   return handlers as unknown as readonly (LeasedHandler | TransactionalHandler)[];
 }
-
-/** The options that only handlers with a table of DynamoDB have. */
-export const DYNAMO_OPTIONS = [
-  'order',
-  'rejected',
-] satisfies readonly (keyof HandlerOptions<HandledDefinition>)[];

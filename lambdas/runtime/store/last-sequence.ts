@@ -1,13 +1,9 @@
-import { type Clock, timeText } from '../base/clock.ts';
-import { isMailroomError, MailroomError } from '../base/errors.ts';
-import { textOf } from '../base/json.ts';
+import { timeText } from '../base/clock.ts';
+import { MailroomError } from '../base/errors.ts';
 import { type EventOrder, STRICT_GROUP } from '../base/order.ts';
 import type { ReceivedEvent } from '../events/event.ts';
-import type { LastRow, PlaceInOrder } from './inbox-row.ts';
+import type { PlaceInOrder } from './inbox-row.ts';
 import { lastKey, lastKeyProblem } from './keys.ts';
-import { asRow, isKnownSchema, SCHEMA } from './row-schema.ts';
-import { conditionalUpdate, isExactly } from './row-update.ts';
-import type { Table, TransactAction } from './table.ts';
 
 /** The last applied sequence of an aggregate, as it was read. */
 export interface LastSequence {
@@ -107,33 +103,12 @@ export class Overtaken extends MailroomError {
   }
 }
 
-/** The index of the last sequence in a transaction, after the inbox row. */
-const LAST_AT = 1;
+/** The number of an aggregate to which nothing was applied. */
+export const NOTHING_APPLIED: LastSequence = { last: 0, exists: false };
 
 /**
- * Reads the last applied sequence, strongly consistent.
- *
- * @param key - the row's partition key
- * @throws `UNREADABLE_ROW` if the row has a newer schema or no usable number
- */
-export async function readLastSequence(
-  { table }: { readonly table: Table },
-  key: string,
-): Promise<LastSequence> {
-  const row = await table.get({ PK: key, SK: 'LAST' }, { consistent: true });
-  if (row === undefined) return NOTHING_APPLIED;
-  const { last, schema, eventId, at } = asRow<LastRow>(row);
-  if (isKnownSchema(schema) && Number.isSafeInteger(last) && Number(last) >= 0)
-    return { last: Number(last), exists: true, eventId: textOf(eventId), at: Number(at) || undefined };
-  throw new MailroomError(
-    'UNREADABLE_ROW',
-    `The last applied sequence ${key} cannot be read: it needs a schema of at most ${SCHEMA} and a whole number \`last\` from 0. ` +
-      'Deploy the version that wrote it, or correct the attribute if it was changed by hand.',
-  );
-}
-
-/**
- * Raises the last applied sequence, in the transaction that ends a message. The invariant:
+ * A change of the last applied sequence, decided from what was read. A store writes it in the transaction that ends a message, on condition
+ * that the number is as it was read. The invariant:
  *
  *     gate of n        handler reads      commit of n
  *     last = v         its domain rows    last = v -> n, with its writes
@@ -141,35 +116,22 @@ export async function readLastSequence(
  * The number only increases, so if it is v at the commit, it was v during the whole run: no other event of the aggregate was applied
  * between the handler's reads and its writes. A check that n is next, in the commit only, would not prove that: event 2 would read the
  * state before event 1, and commit after it.
- *
- * @param eventId - the event that is applied @default none: an operator or a rejection passes over it
  */
-export function raiseLast(
-  { now }: Pick<Clock, 'now'>,
-  { key, sequence }: Pick<PlaceInOrder, 'key' | 'sequence'>,
-  { last, exists }: LastSequence,
-  eventId?: string,
-): TransactAction {
-  return {
-    Update: conditionalUpdate(
-      { PK: key, SK: 'LAST' },
-      {
-        set: { last: sequence, at: now(), schema: SCHEMA, eventId },
-        ...(eventId === undefined && { remove: ['eventId'] }),
-      },
-      exists
-        ? { condition: '#last = :seenLast', values: { ':seenLast': last } }
-        : { condition: 'attribute_not_exists(PK)', values: {} },
-    ),
-  };
+export interface LastRaise extends Pick<PlaceInOrder, 'key' | 'sequence'> {
+  readonly seen: LastSequence;
+  /** The event that is applied. @default none: an operator or a rejection passes over it */
+  readonly eventId?: string | undefined;
 }
 
-/** Raises the number to that of a message whose handler has run. No action for an unordered message. */
-export function applied(
-  clock: Pick<Clock, 'now'>,
-  { eventId, place }: { readonly eventId: string; readonly place?: GatedPlace | undefined },
-): TransactAction[] {
-  return place === undefined ? [] : [raiseLast(clock, place.order, place.seen, eventId)];
+/** Raises the number to that of a message whose handler has run; `undefined` for an unordered message. */
+export function applied({
+  eventId,
+  place,
+}: {
+  readonly eventId: string;
+  readonly place?: GatedPlace | undefined;
+}): LastRaise | undefined {
+  return place && { key: place.order.key, sequence: place.order.sequence, seen: place.seen, eventId };
 }
 
 /** The number of a message was applied or passed over: its handler never runs, whatever its row says. */
@@ -177,30 +139,10 @@ export function isSuperseded({ order, seen }: GatedPlace): boolean {
   return order.sequence <= seen.last;
 }
 
-/** Passes over a message that ends without being applied, if its number is next. No action otherwise. */
+/** Passes over a message that ends without being applied, if its number is next; `undefined` otherwise. */
 export function passedOver(
-  clock: Pick<Clock, 'now'>,
-  order: Pick<PlaceInOrder, 'key' | 'sequence'>,
+  { key, sequence }: Pick<PlaceInOrder, 'key' | 'sequence'>,
   seen: LastSequence,
-): TransactAction[] {
-  return seen.last === order.sequence - 1 ? [raiseLast(clock, order, seen)] : [];
-}
-
-/** The number of an aggregate to which nothing was applied. */
-export const NOTHING_APPLIED: LastSequence = { last: 0, exists: false };
-
-/** Returns true if an action is exactly one that begins a sequence: every other write of it is Mailroom's own. */
-export function isSeed(action: TransactAction): boolean {
-  const { Key, ExpressionAttributeValues: values } = action.Update ?? {};
-  const [last, at] = [values?.[':last'], values?.[':at']];
-  if (typeof Key?.PK !== 'string' || !Number.isSafeInteger(last) || Number(last) < 1) return false;
-  const place = { key: Key.PK, sequence: Number(last) };
-  return isExactly(action, raiseLast({ now: () => Number(at) }, place, NOTHING_APPLIED));
-}
-
-/** Returns true if the update of the last sequence refused a transaction: another one has changed it, or is about to. */
-export function isLastRefused(error: unknown, at: number = LAST_AT): boolean {
-  if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) return false;
-  const code = error.reasons[at]?.code;
-  return code === 'ConditionalCheckFailed' || code === 'TransactionConflict';
+): LastRaise | undefined {
+  return seen.last === sequence - 1 ? { key, sequence, seen } : undefined;
 }

@@ -1,16 +1,15 @@
 import type { Pool } from 'pg';
-import { postgresInboxChanges } from '../../../cli/deployment/postgres-inbox-changes.ts';
-import { postgresRows } from '../../../cli/deployment/postgres-rows.ts';
 import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/base/clock.ts';
 import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Inbox } from '../../../lambdas/runtime/consume/inbox-port.ts';
 import type { Message } from '../../../lambdas/runtime/inbox/inbox.ts';
+import { settleMessage } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import { nodePostgres, type PgClient, type PgPool } from '../../../lambdas/runtime/postgres/databases.ts';
-import { settleMessage } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { mintEventId, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
 import { postgresInbox } from '../../../lambdas/runtime/store/postgres/inbox.ts';
+import { postgresInboxChanges } from '../../../lambdas/runtime/store/postgres/inbox-operator.ts';
 import type { Database } from '../../../lambdas/runtime/store/postgres/sql.ts';
-import { manualClock, memoryTable } from '../../../testing/index.ts';
+import { manualClock } from '../../../testing/index.ts';
 import { FUNCTION_MS, LEASE_MS, sent, shift, testOutbox } from '../inbox-rig.ts';
 import type { World } from './schedules.ts';
 import { type SteppedWorker, steppedWorker } from './stepped-pool.ts';
@@ -82,15 +81,9 @@ export async function twoWorkers(
   let resolved = false;
   const resolve = async (pool: PgPool): Promise<void> => {
     const database = nodePostgres(pool);
-    const { inbox } = postgresRows(database);
-    const postgres = { database: database as Database<unknown>, whole: database };
-    const inboxChanges = postgresInboxChanges({ postgres, inbox, clock });
+    const inboxChanges = postgresInboxChanges({ database, whole: database, clock });
     const note = { consumer: 'worker', eventId: message.eventId, by: 'ada', reason: 'paid by phone' };
-    const { status } = await settleMessage(
-      { table: memoryTable({ clock }), clock, inboxChanges },
-      note,
-      'PROCESSED',
-    );
+    const { status } = await settleMessage({ clock, inboxChanges }, note, 'PROCESSED');
     resolved = status === 'resolved';
   };
 

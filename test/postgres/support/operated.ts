@@ -81,7 +81,7 @@ export async function mailroomWith(
     ...made,
     clock,
     table,
-    stored: combinedRows(inPostgres, dynamoRows(made.table)),
+    stored: combinedRows(inPostgres, dynamoRows(made.table), made.directory),
     outboxChanges: outboxChangesOf({ table, clock, postgres: opened }),
     dynamo: made.memory,
     postgres: opened,

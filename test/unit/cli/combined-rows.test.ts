@@ -24,7 +24,8 @@ async function made(inTable: readonly Item[], inDatabase: readonly Item[]) {
   for (const Item of inTable) await table.write({ Put: { Item } });
   for (const Item of inDatabase) await other.write({ Put: { Item } });
   const database = dynamoRows(other);
-  return { table, stored: combinedRows(database, dynamoRows(table)), guarded: guardedTable(table, database) };
+  const stored = combinedRows(database, dynamoRows(table), { consumers: [] });
+  return { table, stored, guarded: guardedTable(table, database) };
 }
 
 function event(eventId: string, more: object = {}): Item {

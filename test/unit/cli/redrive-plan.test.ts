@@ -47,7 +47,6 @@ async function judge(
   const asked: string[] = [];
   const judged = await judgeDeadLetters(
     {
-      table,
       stored: dynamoRows(table),
       now: NOW,
       check: async (_, bodies) => {

@@ -3,13 +3,13 @@ import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { latest } from '../../../lambdas/runtime/base/order.ts';
 import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import type { Settlement } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import {
   allowTooOld,
   discardMessage,
   resolveMessage,
 } from '../../../lambdas/runtime/operations/message-operations.ts';
-import { orderSeed } from '../../../lambdas/runtime/store/dynamo/order-operator.ts';
-import type { Settlement } from '../../../lambdas/runtime/store/dynamo/settle-message.ts';
+import { orderSeed } from '../../../lambdas/runtime/store/dynamo/order-seed.ts';
 import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
 import { startedLongAgo } from '../../support/runtime-rig.ts';
 import { consumer, EVENT_ID, OrderChanged, OrderPlaced, shapeRig } from './stored-shape-rig.ts';

@@ -18,9 +18,10 @@ import {
 import type { Handler } from '../../consume/handler.ts';
 import { acknowledgeHeartbeat } from '../../consume/heartbeat.ts';
 import type { ShownAgain } from '../../consume/message-outcome.ts';
-import { type SettlingFunction, settleForOperator } from '../../consume/operator-commit.ts';
+import { settleForOperator } from '../../consume/operator-commit.ts';
 import { handlersByEvent, work } from '../../consume/receive.ts';
-import { isSettleRequest, type SettleAnswer } from '../../consume/settle-requests.ts';
+import { isSettleRequest } from '../../consume/settle-requests.ts';
+import { dynamoSettling, type SettlingStore } from '../../consume/settling-store.ts';
 import type { EventRef } from '../../events/event.ts';
 import { isExternal } from '../../events/external-event.ts';
 import { flushSpans } from '../../observe/tracer.ts';
@@ -84,17 +85,14 @@ export type ConsumerHandler = ((event: SQSEvent, context: Context) => Promise<SQ
 export function createConsumer(deps: ConsumerDeps): ConsumerHandler {
   requireGiven('createConsumer', deps, 'config', 'table', 'queue', 'handlers');
   const ctx = consumerContext(deps);
-  return consumerIn(ctx, deps, (settling, event) => settleForOperator({ ...settling, ctx }, event));
+  return consumerIn(ctx, deps, dynamoSettling(ctx));
 }
 
-/** As {@link createConsumer}, with any storage. @param settle - carries out the request of an operator */
+/** As {@link createConsumer}, with any storage. @param store - where messages are settled for an operator */
 export function consumerIn(
   storage: ConsumerContext,
   given: { readonly config: QueueConfig; readonly queue: Queue; readonly handlers: unknown },
-  settle: (
-    settling: Omit<SettlingFunction, 'ctx'>,
-    event: Readonly<Record<string, unknown>>,
-  ) => Promise<SettleAnswer>,
+  store: SettlingStore,
 ): ConsumerHandler {
   const { config, clock, telemetry } = storage;
   const { queueUrl, existingQueue } = given.config;
@@ -113,7 +111,7 @@ export function consumerIn(
       telemetry.startInvocation?.(context);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();
-      if (isSettleRequest(event)) return settle({ handlers, external, endsBy }, event);
+      if (isSettleRequest(event)) return settleForOperator({ ctx, store, handlers, external, endsBy }, event);
       const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
       const deliveries = records.map((record) =>
         readDelivery(deliveryOf(record, given), { beganAt, endsBy }, external),

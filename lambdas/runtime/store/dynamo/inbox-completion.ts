@@ -5,10 +5,11 @@ import { NO_ROW, ours } from '../../inbox/inbox-conditions.ts';
 import { processed, processedUnclaimed, resultJson } from '../../inbox/inbox-transitions.ts';
 import { mintToken } from '../event-id.ts';
 import { inboxKey } from '../keys.ts';
-import { applied, isLastRefused, Overtaken } from '../last-sequence.ts';
+import { applied, Overtaken } from '../last-sequence.ts';
 import type { Item, TransactAction } from '../table.ts';
 import type { InboxContext } from './inbox-context.ts';
 import { writeTransition, writeUnderFence } from './inbox-writes.ts';
+import { isLastRefused, raising } from './last-sequence.ts';
 
 /**
  * The work is done: PROCESSED, and the last applied sequence of an ordered message with it. Returns the refusal if the write was refused.
@@ -22,7 +23,7 @@ export async function completeMessage(
 ): Promise<InboxRefusal | undefined> {
   const done = processed(inbox, { result: resultJson(result) });
   try {
-    return await writeUnderFence(inbox, claim, done, applied(inbox.clock, claim.message));
+    return await writeUnderFence(inbox, claim, done, raising(inbox.clock, applied(claim.message)));
   } catch (error) {
     throw isLastRefused(error) ? new Overtaken(inbox.clock.now()) : error;
   }
@@ -53,7 +54,7 @@ export async function commitMessage(
   const done = processed(inbox, { commitId });
   let item: Item | undefined;
   try {
-    const actions = [...applied(inbox.clock, message), ...writes];
+    const actions = [...raising(inbox.clock, applied(message)), ...writes];
     const written = await writeTransition(inbox, message.eventId, ours(claim), done, actions);
     if (written.ok) return;
     item = written.item;
@@ -82,7 +83,7 @@ export async function commitUnclaimed(
 ): Promise<InboxRefusal | { readonly status: 'open' } | undefined> {
   const done = processedUnclaimed(inbox, message, attempt, mintToken(inbox.random));
   try {
-    const actions = [...applied(inbox.clock, message), ...writes];
+    const actions = [...raising(inbox.clock, applied(message)), ...writes];
     const written = await writeTransition(inbox, message.eventId, NO_ROW, done, actions);
     if (written.ok) return undefined;
     const { status } = admissionOf(inbox, message, rowOf(written.item));

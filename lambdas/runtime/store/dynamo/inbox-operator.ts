@@ -14,14 +14,15 @@ import type { RowsBefore } from '../../inbox/row-transition.ts';
 import { isUnreadableId, systemRandomBytes } from '../event-id.ts';
 import type { PlaceInOrder } from '../inbox-row.ts';
 import { inboxKey, rejectedKey } from '../keys.ts';
-import { isLastRefused } from '../last-sequence.ts';
-import type { TransactDeps } from '../retry.ts';
+import { type TransactDeps, transactWithRetry } from '../retry.ts';
 import { readInboxRow } from '../stored-rows.ts';
 import type { Item } from '../table.ts';
 import { withoutInboxRow } from './inbox-completion.ts';
 import type { InboxAccess } from './inbox-context.ts';
 import { markUnreadable } from './inbox-history.ts';
 import { writeTransition } from './inbox-writes.ts';
+import { isLastRefused, raiseLast, raising, readLastSequence } from './last-sequence.ts';
+import { checkTransaction } from './transaction-checks.ts';
 
 /** The changes of the inboxes in a table. */
 export function dynamoInboxChanges({
@@ -40,6 +41,16 @@ export function dynamoInboxChanges({
       };
     },
     allow: (consumer, allowed) => allowMessage(inboxOf(consumer), allowed),
+    lastSequence: (key) => readLastSequence({ table }, key),
+    raise: async (raise) => {
+      try {
+        await transactWithRetry({ table, clock, random }, [raiseLast(clock, raise)]);
+        return true;
+      } catch (error) {
+        if (isLastRefused(error, 0)) return false;
+        throw error;
+      }
+    },
   };
 }
 
@@ -60,12 +71,14 @@ async function decideMessage(
   inbox: InboxAccess,
   decision: FinalDecision,
   from: RowsBefore,
-  { writes = [], raise = [], needsRow = false }: DecidedTogether = {},
+  { writes = [], raise, needsRow = false }: DecidedTogether = {},
 ): Promise<DecidedEnd> {
   const { eventId } = decision;
   const isGone = needsRow && { ConditionExpression: 'attribute_not_exists(PK)' };
   const pointer = { Delete: { Key: { ...rejectedKey(inbox.consumer, eventId) }, ...isGone } };
-  const others = [pointer, ...raise, ...writes];
+  const raised = raising(inbox.clock, raise);
+  if (writes.length > 0) checkTransaction(writes, { ...inbox, ownActions: OWN_ACTIONS + raised.length });
+  const others = [pointer, ...raised, ...writes];
   // Before the decision: a mark without it costs a read, and a decision without its mark would let the message run once it can be read.
   if (isUnreadableId(eventId)) await markUnreadable(inbox, eventId);
   try {
@@ -74,10 +87,13 @@ async function decideMessage(
   } catch (error) {
     if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
     if (needsRow && error.reasons[1]?.code === 'ConditionalCheckFailed') return 'row-deleted';
-    if (raise.length > 0 && isLastRefused(error, RAISED_AT)) return 'changed';
+    if (raise !== undefined && isLastRefused(error, RAISED_AT)) return 'changed';
     throw writes.length === 0 ? error : withoutInboxRow(error, writes.length);
   }
 }
+
+/** The inbox row, and the pointer of a rejected message. */
+const OWN_ACTIONS = 2;
 
 /** The index of the last sequence in the transaction, after the row and its pointer. */
 const RAISED_AT = 2;

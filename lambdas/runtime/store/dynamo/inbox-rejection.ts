@@ -1,17 +1,18 @@
 import { errorCode } from '../../base/errors.ts';
 import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
 import { admissionOf, refusalOf, rowOf } from '../../inbox/inbox-admission.ts';
-import { ours, readmissible, rejectable, TOO_OLD } from '../../inbox/inbox-conditions.ts';
-import { rejected, rejectedUnclaimed } from '../../inbox/inbox-transitions.ts';
+import { ours, readmissible, rejectable } from '../../inbox/inbox-conditions.ts';
+import { passesOver, rejected, rejectedUnclaimed, SKIP_LOOKS } from '../../inbox/inbox-transitions.ts';
 import type { EffectStates } from '../../inbox/past-attempts.ts';
 import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 import { mintToken } from '../event-id.ts';
 import { rejectedKey } from '../keys.ts';
-import { isLastRefused, passedOver, readLastSequence } from '../last-sequence.ts';
+import { passedOver } from '../last-sequence.ts';
 import { SCHEMA } from '../row-schema.ts';
 import type { TransactAction } from '../table.ts';
 import type { InboxContext } from './inbox-context.ts';
 import { changeBy, conditionOf, transactRow, type Written } from './inbox-writes.ts';
+import { isLastRefused, raising, readLastSequence } from './last-sequence.ts';
 
 /** The message can never succeed: PROCESSING -> REJECTED. Returns the refusal if the write was refused. @param effects - those that the attempt ran */
 export async function rejectMessage(
@@ -71,23 +72,17 @@ async function writeRejection(
     try {
       return await transactRow(inbox, eventId, change, conditionOf(inbox, from), others);
     } catch (error) {
-      if (skip.length === 0 || look === LOOKS || !isLastRefused(error)) throw error;
+      if (skip.length === 0 || look === SKIP_LOOKS || !isLastRefused(error)) throw error;
     }
   }
 }
 
-/** The maximum number of reads of a last sequence that changes between the read and the rejection. */
-const LOOKS = 3;
-
-/**
- * With `onReject: 'skip'`, the later events of the aggregate go on from the moment of the rejection: never before, never without it. The number of
- * an event that may have run is not passed over: an operator can still allow it, and passes over it otherwise.
- */
+/** The action that passes over the number of a rejected message. */
 async function skipOf(
   inbox: InboxContext,
   place: Message['place'],
-  { set }: RowTransition,
+  transition: RowTransition,
 ): Promise<TransactAction[]> {
-  if (!place?.skipsRejected || set.reason === TOO_OLD) return [];
-  return passedOver(inbox.clock, place.order, await readLastSequence(inbox, place.order.key));
+  if (!passesOver(place, transition)) return [];
+  return raising(inbox.clock, passedOver(place.order, await readLastSequence(inbox, place.order.key)));
 }

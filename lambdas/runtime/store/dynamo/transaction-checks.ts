@@ -3,10 +3,10 @@ import { MailroomError } from '../../base/errors.ts';
 import { eventIdInSortKey, eventIdTime } from '../event-id.ts';
 import { itemBytes } from '../item-size.ts';
 import { SYSTEM_PREFIXES } from '../keys.ts';
-import { isSeed } from '../last-sequence.ts';
 import { OUTBOX_PREFIX } from '../outbox-partition.ts';
 import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } from '../table.ts';
 import { isCancellation } from './cancellation.ts';
+import { isSeed } from './last-sequence.ts';
 import { type Action, checkedActions } from './table-checks.ts';
 
 /**

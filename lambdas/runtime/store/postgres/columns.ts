@@ -89,9 +89,9 @@ export const INBOX: ColumnsOf<MessageColumns> = {
     ${ms('i.processed_at')} AS "processedAt", ${ms('i.rejected_at')} AS "rejectedAt", i.rejected_ids AS "rejectedIds", i.reason,
     ${ms('i.discarded_at')} AS "discardedAt", i.discarded_by AS "discardedBy", i.discarded_reason AS "discardedReason", i.replaced_by AS "replacedBy",
     i.resolved_by AS "resolvedBy", i.resolved_reason AS "resolvedReason", i.run_anyway AS "runAnyway", ${ms('i.allowed_at')} AS "allowedAt",
-    i.allowed_by AS "allowedBy", i.allowed_reason AS "allowedReason", i.last_error AS "lastError", i.fingerprint, i.past_attempts AS past, i.result, ceil(extract(epoch FROM i.expires_at))::float8 AS "expiresAt",
+    i.allowed_by AS "allowedBy", i.allowed_reason AS "allowedReason", i.last_error AS "lastError", i.fingerprint, i.past_attempts AS past, i.place, i.superseded_by AS "supersededBy", i.commit_id AS "commitId", i.result, ceil(extract(epoch FROM i.expires_at))::float8 AS "expiresAt",
     ${ms('i.changed_at')} AS "changedAt", ${EFFECTS} AS effects FROM mailroom.inbox i`,
-  read: ({ consumer, id, past, effects, rejectedIds, outOfTime, unfinished, changedAt, ...row }) => {
+  read: ({ consumer, id, past, place, effects, rejectedIds, outOfTime, unfinished, changedAt, ...row }) => {
     const item = present({
       ...inboxKey(String(consumer), String(id)),
       schema: SCHEMA,
@@ -104,6 +104,7 @@ export const INBOX: ColumnsOf<MessageColumns> = {
       discardedAt: row.discardedAt ?? (row.status === 'DISCARDED' ? changedAt : undefined),
       runAnyway: row.runAnyway || undefined,
       pastAttempts: past === null ? undefined : JSON.parse(past),
+      order: place === null ? undefined : JSON.parse(place),
       effects: effects === null ? {} : JSON.parse(effects),
     });
     return { consumer, eventId: String(id), changedAt, row: readInboxRow(item) };

@@ -14,11 +14,14 @@ import {
 import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
 import { admissionOf, refusalBy } from '../../inbox/inbox-admission.ts';
 import { abandoned, claimable, readmissible, rejectable } from '../../inbox/inbox-conditions.ts';
-import { rejected, rejectedUnclaimed } from '../../inbox/inbox-transitions.ts';
+import { passesOver, rejected, rejectedUnclaimed, SKIP_LOOKS } from '../../inbox/inbox-transitions.ts';
 import type { EffectStates } from '../../inbox/past-attempts.ts';
+import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 import { mintToken } from '../event-id.ts';
+import { type LastRaise, Overtaken, passedOver } from '../last-sequence.ts';
 import { isLocked, type PostgresInboxContext, readRow, run, runAlone } from './inbox-row.ts';
 import { transitionOf, underFence, writeTransition } from './inbox-writes.ts';
+import { readLastSequence } from './last-sequence.ts';
 
 const KEY = 'i.consumer = $1::text AND i.event_id = $2::text';
 
@@ -90,7 +93,10 @@ export async function reject<Tx>(
   error: unknown,
   effects: EffectStates,
 ): Promise<InboxRefusal | undefined> {
-  const refusal = await underFence(ctx, held, rejected(ctx.rules, held, error, effects));
+  const { message } = held;
+  const refusal = await skipping(ctx, message, rejected(ctx.rules, held, error, effects), (...wanted) =>
+    underFence(ctx, held, ...wanted),
+  );
   return refusal?.status === 'rejected' ? undefined : refusal;
 }
 
@@ -106,19 +112,48 @@ export async function rejectUnclaimed<Tx>(
   const rejection = (fence: string) => rejectedUnclaimed(rules, message, error, fence);
   try {
     const free = rejectable(rules, message, reason);
-    if (await writeTransition(ctx, eventId, free, rejection(mintToken(rules.random))))
+    if (await writeRejection(ctx, message, free, rejection(mintToken(rules.random))))
       return { status: 'rejected', reason };
     const row = await readRow(ctx, database, eventId);
     const admission = admissionOf(rules, message, row);
     if (admission.status !== 'readmit') return refusalBy(rules, message, row);
     // It was rejected before under another message id, and stays REJECTED.
     const again = readmissible(message, admission.row);
-    return (await writeTransition(ctx, eventId, again, rejection(admission.row.fence)))
+    return (await writeRejection(ctx, message, again, rejection(admission.row.fence)))
       ? { status: 'rejected', reason }
       : refusalNow(ctx, message);
   } catch (failure) {
     if (isLocked(failure)) return leasedNow(ctx);
     throw failure;
+  }
+}
+
+function writeRejection<Tx>(
+  ctx: PostgresInboxContext<Tx>,
+  message: Message,
+  from: RowsBefore,
+  rejection: RowTransition,
+): Promise<boolean> {
+  return skipping(ctx, message, rejection, (...wanted) =>
+    writeTransition(ctx, message.eventId, from, ...wanted),
+  );
+}
+
+/** Writes a rejection, and passes over its number in the same transaction. @throws `Overtaken` if the number does not stop changing */
+async function skipping<Tx, R>(
+  { database }: PostgresInboxContext<Tx>,
+  { place }: Message,
+  rejection: RowTransition,
+  write: (rejection: RowTransition, raise?: LastRaise) => Promise<R>,
+): Promise<R> {
+  if (!passesOver(place, rejection)) return write(rejection);
+  for (let look = 1; ; look += 1) {
+    const seen = await readLastSequence(database, place.order.key);
+    try {
+      return await write(rejection, passedOver(place.order, seen));
+    } catch (error) {
+      if (!(error instanceof Overtaken) || look === SKIP_LOOKS) throw error;
+    }
   }
 }
 

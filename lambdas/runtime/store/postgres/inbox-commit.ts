@@ -6,6 +6,7 @@ import { admissionOf, fenceLost, refusalBy } from '../../inbox/inbox-admission.t
 import { NO_ROW, ours } from '../../inbox/inbox-conditions.ts';
 import { processed, processedUnclaimed } from '../../inbox/inbox-transitions.ts';
 import { mintToken } from '../event-id.ts';
+import { applied, type LastRaise } from '../last-sequence.ts';
 import { outcomeOf } from './commit-outcome.ts';
 import { leasedNow, refusalNow } from './inbox-claim.ts';
 import {
@@ -16,7 +17,7 @@ import {
   readRow,
   run,
 } from './inbox-row.ts';
-import { transitionOf } from './inbox-writes.ts';
+import { raiseOrOvertaken, transitionOf } from './inbox-writes.ts';
 import type { Sql } from './sql.ts';
 
 /** The transaction, for the question whether it committed. */
@@ -27,7 +28,14 @@ const PROOF = `EXISTS (SELECT FROM mailroom.inbox
   WHERE consumer = $2::text AND event_id = $3::text AND status = 'PROCESSED' AND fence = $4::text)`;
 
 /** The step at which a transaction failed. */
-type CommitProgress = 'condition' | 'refused' | 'work' | 'events' | 'sent';
+type CommitProgress = 'condition' | 'refused' | 'order' | 'work' | 'events' | 'sent';
+
+/** The end of the message: its row first, then the last applied sequence of its aggregate. */
+interface CommitEnding {
+  readonly condition: string;
+  readonly values: readonly unknown[];
+  readonly raise: LastRaise | undefined;
+}
 
 interface CommitRun {
   progress: CommitProgress;
@@ -49,7 +57,7 @@ export async function commit<Tx>(
     // The first statement of a commit: it holds the row, so that a takeover waits for the end of the transaction.
     const done = processed(ctx.rules);
     const [condition, values] = transitionOf(ctx.rules, message.eventId, ours(claim), done, XID);
-    await transact(ctx, made, condition, values, work, event, sending);
+    await transact(ctx, made, { condition, values, raise: applied(message) }, work, event, sending);
     return { status: 'committed', events: made.events };
   } catch (error) {
     if (made.progress !== 'refused') return failedEnd(ctx, message, made, fence, error);
@@ -71,8 +79,8 @@ export async function commitUnclaimed<Tx>(
   const fence = mintToken(ctx.rules.random);
   try {
     const done = processedUnclaimed(ctx.rules, message, attempt, fence);
-    const [insert, values] = transitionOf(ctx.rules, message.eventId, NO_ROW, done, XID);
-    await transact(ctx, made, insert, values, work, event, () => {});
+    const [condition, values] = transitionOf(ctx.rules, message.eventId, NO_ROW, done, XID);
+    await transact(ctx, made, { condition, values, raise: applied(message) }, work, event, () => {});
     return { status: 'committed', events: made.events };
   } catch (error) {
     if (made.progress === 'condition' && isLocked(error)) return leasedNow(ctx);
@@ -109,10 +117,9 @@ function newRun(): CommitRun {
 }
 
 async function transact<Tx>(
-  { database, outbox }: PostgresInboxContext<Tx>,
+  { database, outbox, rules }: PostgresInboxContext<Tx>,
   made: CommitRun,
-  condition: string,
-  values: readonly unknown[],
+  { condition, values, raise }: CommitEnding,
   work: HandlerWork,
   event: HandledEvent,
   sending: () => void,
@@ -125,9 +132,12 @@ async function transact<Tx>(
       throw new MailroomError('CONDITION_FAILED', 'The message is not open for this commit.');
     }
     made.xid = written.xid;
+    made.progress = 'order';
+    // Before the handler's reads: until the end of the transaction, no other event of the aggregate is applied.
+    if (raise !== undefined) await raiseOrOvertaken(sql, rules, raise);
     made.progress = 'work';
     const { writes, events = [] } = await work(tx);
-    if (writes !== undefined) throw noWrites();
+    refuseWrites(writes);
     made.progress = 'events';
     if (events.length > 0) await outbox.write(tx, events, event);
     else await refuseAborted(sql);
@@ -141,7 +151,7 @@ async function transact<Tx>(
  * PostgreSQL answers the COMMIT of a transaction in which a statement has failed with a rollback, and drivers do not report that: a
  * handler that caught the error would lose its message.
  */
-async function refuseAborted(sql: Sql): Promise<void> {
+export async function refuseAborted(sql: Sql): Promise<void> {
   await sql.query('SELECT 1');
 }
 
@@ -162,8 +172,10 @@ function isOutageAt(progress: CommitProgress, error: unknown): boolean {
   return progress === 'work' ? isServerGone(error) : isUnreachable(error);
 }
 
-function noWrites(): MailroomError {
-  return new MailroomError(
+/** @throws `NO_COMMIT` if a function of the consumer returned writes of DynamoDB */
+export function refuseWrites(writes: unknown): void {
+  if (writes === undefined) return;
+  throw new MailroomError(
     'NO_COMMIT',
     'A handler on PostgreSQL returned `writes`. Write to your tables through `tx`, and return { events }.',
   );

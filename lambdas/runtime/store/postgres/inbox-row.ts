@@ -31,7 +31,7 @@ const CONFLICT_TRIES = 4;
 const ROW = `pg_catalog.json_strip_nulls(pg_catalog.json_build_object(
   'status', i.status, 'type', i.type, 'fence', i.fence, 'attempts', i.attempts, 'unfinished', i.unfinished,
   'outOfTime', i.out_of_time, 'lastError', i.last_error, 'fingerprint', i.fingerprint, 'reason', i.reason, 'result', i.result,
-  'pastAttempts', i.past_attempts, 'rejectedIds', i.rejected_ids, 'runAnyway', i.run_anyway, 'claimedAt', ${fromNow('i.claimed_at')},
+  'place', i.place, 'supersededBy', i.superseded_by, 'commitId', i.commit_id, 'pastAttempts', i.past_attempts, 'rejectedIds', i.rejected_ids, 'runAnyway', i.run_anyway, 'claimedAt', ${fromNow('i.claimed_at')},
   'leaseUntil', ${fromNow('i.lease_until')}, 'endsBy', ${fromNow('i.ends_by')}, 'retryAt', ${fromNow('i.retry_at')},
   'effects', (SELECT pg_catalog.json_object_agg(e.name, pg_catalog.json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
       'endsBy', ${fromNow('e.ends_by')}, 'startedAt', ${fromNow('e.started_at')}, 'result', e.result, 'error', e.error,
@@ -68,7 +68,7 @@ export async function readRow(
   if (found === undefined) return undefined;
   // Now is after the answer, so a lease appears to end later than it does, never earlier.
   const now = clock.now();
-  const { rejectedIds, pastAttempts, effects, ...row } = atTime(JSON.parse(found.row), now);
+  const { rejectedIds, pastAttempts, place, effects, ...row } = atTime(JSON.parse(found.row), now);
   return {
     PK: consumer,
     SK: eventId,
@@ -76,6 +76,7 @@ export async function readRow(
     ...row,
     rejectedIds: new Set(rejectedIds as string[]),
     ...(pastAttempts === undefined ? {} : { pastAttempts: JSON.parse(String(pastAttempts)) }),
+    ...(place === undefined ? {} : { order: JSON.parse(String(place)) }),
     effects: Object.fromEntries(
       Object.entries(Object(effects) as Record<string, object>).map(([name, one]) => [
         name,
@@ -94,7 +95,7 @@ function atTime(row: object, now: number): Record<string, unknown> {
   );
 }
 
-/** Runs one statement, again if another transaction was in its way. PostgreSQL stores no NUL characters, so they are left out. */
+/** Runs one statement. PostgreSQL stores no NUL characters, so they are left out. */
 export async function run<C extends Columns>(
   sql: Sql,
   text: string,
@@ -105,16 +106,21 @@ export async function run<C extends Columns>(
   return readRows(sql, text, stored, columns);
 }
 
-/** As {@link run}, for a statement outside a transaction. */
+/** As {@link run}, for a statement outside a transaction: again if another transaction was in its way. */
 export async function runAlone<C extends Columns>(
   sql: Sql,
   text: string,
   values: readonly unknown[],
   columns: C,
 ): Promise<RowOf<C>[]> {
+  return onceMore(() => run(sql, text, values, columns));
+}
+
+/** Runs a statement or a transaction, again if another transaction was in its way. */
+export async function onceMore<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await run(sql, text, values, columns);
+      return await work();
     } catch (error) {
       if (!isConflict(error) || tries === CONFLICT_TRIES) throw error;
     }
@@ -135,8 +141,8 @@ export function isLocked(error: unknown): boolean {
 export function isUnreachable(error: unknown): boolean {
   if (isMailroomError(error)) return isMailroomError(error, 'BAD_ROW');
   const state = sqlState(error);
-  // 28: access is refused, 3D and 3F: no database or schema, 42501: no grant, 42P01: no table.
-  return state === undefined || isRetryable(error) || /^(28...|3D...|3F...|42501|42P01)$/.test(state);
+  // 28: access is refused, 3D and 3F: no database or schema, 42501: no grant, 42P01 and 42703: no table or column, before a migration.
+  return state === undefined || isRetryable(error) || /^(28...|3D...|3F...|42501|42P01|42703)$/.test(state);
 }
 
 /** Returns true if a statement of the handler failed because the server stopped or is read-only, or the connection ended. */

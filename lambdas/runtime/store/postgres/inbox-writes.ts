@@ -3,16 +3,24 @@ import { refusalBy } from '../../inbox/inbox-admission.ts';
 import { ours } from '../../inbox/inbox-conditions.ts';
 import { hasHappened, type RowsBefore, type RowTransition } from '../../inbox/row-transition.ts';
 import type { InboxRow } from '../inbox-row.ts';
-import { epochMs, inMs, type PostgresInboxContext, readRow, runAlone } from './inbox-row.ts';
+import { type LastRaise, Overtaken } from '../last-sequence.ts';
+import {
+  epochMs,
+  inMs,
+  isLocked,
+  onceMore,
+  type PostgresInboxContext,
+  readRow,
+  run,
+  runAlone,
+} from './inbox-row.ts';
+import { raiseLast } from './last-sequence.ts';
+import type { Sql } from './sql.ts';
 
 /** A time of the rules' clock, as one of the database's clock. */
 const FROM_NOW = inMs('?::float8');
 
-/** An attribute that has a column. The others belong to an order of events, or to a commit of DynamoDB, which this store has not. */
-type Attribute =
-  | Exclude<keyof RowTransition['set'], 'order' | 'commitId' | 'supersededBy'>
-  | 'rejectedAs'
-  | 'keepDays';
+type Attribute = keyof RowTransition['set'] | 'rejectedAs' | 'keepDays';
 
 /** The column of each attribute, its new value from the parameter `?`, and its value once it is cleared. @default NULL */
 const COLUMNS: Readonly<Record<Attribute, readonly [column: string, value: string, cleared?: string]>> = {
@@ -35,6 +43,9 @@ const COLUMNS: Readonly<Record<Attribute, readonly [column: string, value: strin
   fingerprint: ['fingerprint', '?::text'],
   pastAttempts: ['past_attempts', '?::text'],
   result: ['result', '?::text'],
+  order: ['place', '?::text'],
+  supersededBy: ['superseded_by', '?::bigint'],
+  commitId: ['commit_id', '?::text'],
   runAnyway: ['run_anyway', '?::boolean', 'false'],
   allowedAt: ['allowed_at', 'clock_timestamp()'],
   allowedBy: ['allowed_by', '?::text'],
@@ -65,17 +76,15 @@ export function transitionOf(
   const values: unknown[] = [consumer, eventId];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const written = Object.entries({ ...set, ...more }).flatMap(([name, value]) => {
-    const column = COLUMNS[name as Attribute] as (typeof COLUMNS)[Attribute] | undefined;
-    if (value === undefined || column === undefined) return [];
+    const column = COLUMNS[name as Attribute];
+    if (value === undefined) return [];
     const inFuture = column[1] === FROM_NOW ? Number(value) - clock.now() : value;
     const stored = typeof inFuture === 'object' ? JSON.stringify(inFuture) : inFuture;
     return [[column[0], column[1].replace('?', () => parameter(stored))] as const];
   });
   const changes = [
     ...written.map(([name, value]) => `${name} = ${name === 'rejected_ids' ? added(value) : value}`),
-    ...clear.flatMap((name) =>
-      name === 'order' ? [] : `${COLUMNS[name][0]} = ${COLUMNS[name][2] ?? 'NULL'}`,
-    ),
+    ...clear.map((name) => `${COLUMNS[name][0]} = ${COLUMNS[name][2] ?? 'NULL'}`),
     ...(count === undefined || count === 'kept' ? [] : [`attempts = ${COUNTED[count]}`]),
     'changed_at = clock_timestamp()',
   ];
@@ -166,26 +175,54 @@ function rowsBefore(
   ].join(' AND ');
 }
 
-/** Makes one transition. Returns true if it changed or created the row. */
+/**
+ * Makes one transition. Returns true if it changed or created the row.
+ *
+ * @param raise - the change of the last applied sequence in the same transaction @default none
+ * @throws {@link Overtaken} if that number has changed: nothing was written
+ */
 export async function writeTransition<Tx>(
   { rules, database }: PostgresInboxContext<Tx>,
   eventId: string,
   from: RowsBefore,
   transition: RowTransition,
+  raise?: LastRaise,
 ): Promise<boolean> {
-  const done = await runAlone(database, ...transitionOf(rules, eventId, from, transition, '1'), {});
-  return done.length > 0;
+  const [text, values] = transitionOf(rules, eventId, from, transition, '1');
+  if (raise === undefined) return (await runAlone(database, text, values, {})).length > 0;
+  return onceMore(() =>
+    database.transaction(async (tx) => {
+      const sql = database.in(tx);
+      const done = await run(sql, text, values, {});
+      if (done.length > 0) await raiseOrOvertaken(sql, rules, raise);
+      return done.length > 0;
+    }),
+  );
 }
 
-/** Makes one transition under a claim's fence. As `writeUnderFence` of the inbox in DynamoDB. */
+/** Raises the last applied sequence in a transaction. @throws {@link Overtaken} if it has changed, or another transaction is about to change it */
+export async function raiseOrOvertaken(
+  sql: Sql,
+  { clock }: Pick<InboxRules, 'clock'>,
+  raise: LastRaise,
+): Promise<void> {
+  const isRaised = await raiseLast(sql, raise).catch((error: unknown) => {
+    if (isLocked(error)) return false;
+    throw error;
+  });
+  if (!isRaised) throw new Overtaken(clock.now());
+}
+
+/** Makes one transition under a claim's fence. As `writeUnderFence` of the inbox in DynamoDB. @throws {@link Overtaken} */
 export async function underFence<Tx>(
   ctx: PostgresInboxContext<Tx>,
   claim: Claim,
   transition: RowTransition,
+  raise?: LastRaise,
 ): Promise<InboxRefusal | undefined> {
   const { rules, database } = ctx;
   const { message } = claim;
-  if (await writeTransition(ctx, message.eventId, ours(claim), transition)) return undefined;
+  if (await writeTransition(ctx, message.eventId, ours(claim), transition, raise)) return undefined;
   const row = await readRow(ctx, database, message.eventId);
   return hasHappened(row, claim, transition) ? undefined : refusalBy(rules, message, row);
 }

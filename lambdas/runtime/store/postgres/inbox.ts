@@ -1,10 +1,10 @@
-import { MailroomError } from '../../base/errors.ts';
 import type { Inbox } from '../../consume/inbox-port.ts';
 import type { Claim, InboxSettings } from '../../inbox/inbox.ts';
 import { fenceLost, refusalBy } from '../../inbox/inbox-admission.ts';
 import { openedNow } from '../../inbox/inbox-history.ts';
 import { cutOff, failed, outOfTime, processed, released, resultJson } from '../../inbox/inbox-transitions.ts';
 import { unreadableMark } from '../event-id.ts';
+import { applied } from '../last-sequence.ts';
 import { claim, reject, rejectUnclaimed } from './inbox-claim.ts';
 import { commit, commitUnclaimed } from './inbox-commit.ts';
 import { finishEffect, startEffect } from './inbox-effect.ts';
@@ -12,11 +12,13 @@ import {
   inMs,
   isConflict,
   isUnreachable,
+  onceMore,
   type PostgresInboxContext,
   readRow,
   runAlone,
 } from './inbox-row.ts';
 import { underFence } from './inbox-writes.ts';
+import { readLastSequence } from './last-sequence.ts';
 
 /** The lock is not waited for: a transaction of this worker may hold the row, and ends by itself. */
 const RENEW = `UPDATE mailroom.inbox SET lease_until = least(${inMs('$4::float8')}, ends_by)
@@ -35,11 +37,12 @@ export function postgresInbox<Tx>({
     rules,
     open: () => open(ctx),
     read: (eventId) => readRow(ctx, ctx.database, eventId),
-    lastSequence: noOrder,
-    supersede: noOrder,
+    lastSequence: (key) => onceMore(() => readLastSequence(ctx.database, key)),
+    supersede: (held, supersededBy) => underFence(ctx, held, processed(rules, { supersededBy })),
     claim: (message, options) => claim(ctx, message, options),
     renew: (held) => renew(ctx, held),
-    complete: (held, result) => underFence(ctx, held, processed(rules, { result: resultJson(result) })),
+    complete: (held, result) =>
+      underFence(ctx, held, processed(rules, { result: resultJson(result) }), applied(held.message)),
     fail: (held, ...end) => underFence(ctx, held, failed(rules, held, ...end)),
     release: (held, ...end) => underFence(ctx, held, released(rules, held, ...end)),
     cutOff: (held, ...end) => underFence(ctx, held, cutOff(rules, held, ...end)),
@@ -107,9 +110,4 @@ function open<Tx>({ rules, database }: PostgresInboxContext<Tx>): Promise<void> 
     memory.history = { retentions: rows.map(({ as_json }) => JSON.parse(as_json)), unreadableSettled };
   };
   return openedNow(rules, read);
-}
-
-/** A consumer with an order is refused when it is created. */
-async function noOrder(): Promise<never> {
-  throw new MailroomError('BAD_CONSUMER', 'An inbox in PostgreSQL has no order of events.');
 }

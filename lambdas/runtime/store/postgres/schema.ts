@@ -1,4 +1,5 @@
 import { CAPTURE } from './capture-schema.ts';
+import { EVENT_ORDER } from './order-schema.ts';
 import { AUDITED, ROW_ACCESS } from './row-access.ts';
 
 /** One step of the schema, in the order of their versions, which begin at 1. A released step is never changed. */
@@ -187,4 +188,5 @@ ${ROW_ACCESS}`,
   ADD CONSTRAINT aggregate_fits_a_key CHECK (octet_length(aggregate_type) + octet_length(aggregate_id) < 999986) NOT VALID;`,
   },
   { version: 3, sql: CAPTURE },
+  { version: 4, sql: EVENT_ORDER },
 ];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type EventOrder, latest, strict } from '../../../../lambdas/runtime/base/order.ts';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
-import { seedSequence, skipSequence } from '../../../../lambdas/runtime/store/dynamo/order-operator.ts';
+import { seedSequence, skipSequence } from '../../../../lambdas/runtime/operations/order-operations.ts';
 import { lastKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { Counted, rig } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow } from './consumer-rig.ts';

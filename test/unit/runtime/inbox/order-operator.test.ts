@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { Settlement } from '../../../../lambdas/runtime/inbox/settle-message.ts';
 import { discardMessage, resolveMessage } from '../../../../lambdas/runtime/operations/message-operations.ts';
-import {
-  orderSeed,
-  seedSequence,
-  skipSequence,
-} from '../../../../lambdas/runtime/store/dynamo/order-operator.ts';
-import type { Settlement } from '../../../../lambdas/runtime/store/dynamo/settle-message.ts';
+import { seedSequence, skipSequence } from '../../../../lambdas/runtime/operations/order-operations.ts';
+import { orderSeed } from '../../../../lambdas/runtime/store/dynamo/order-seed.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxKey, lastKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../../../lambdas/runtime/store/table.ts';

@@ -9,7 +9,6 @@ import {
   resolveMessage,
 } from '../../../../lambdas/runtime/operations/message-operations.ts';
 import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
-import { settleMessage } from '../../../../lambdas/runtime/store/dynamo/settle-message.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { eventBridgeMessage } from '../../../../testing/index.ts';
 import {
@@ -129,7 +128,7 @@ describe('to resolve a message', () => {
     await put({ status: 'FAILED' });
     const before = row();
     const settlement = { ...note, consumer, eventId, unlessReceived: true };
-    const decision = await settleMessage({ table: memory, clock }, settlement, 'PROCESSED');
+    const decision = await resolveMessage({ table: memory, clock }, settlement);
     expect(decision).toEqual({ status: 'received' });
     expect(row()).toEqual(before);
   });
@@ -235,12 +234,12 @@ describe('to resolve a message', () => {
     const absent = { Key: { PK: 'THING#1', SK: 'THING' }, ConditionExpression: 'attribute_exists(PK)' };
     const writes = async () => [{ ConditionCheck: absent }];
     const deps = { table: memory, clock };
-    await expect(settleMessage(deps, { ...settlement, writes }, 'PROCESSED')).rejects.toMatchObject({
+    await expect(resolveMessage(deps, { ...settlement, writes })).rejects.toMatchObject({
       reasons: [{ code: 'ConditionalCheckFailed' }],
     });
     const reasons = [{ code: 'None' }, { code: 'ThrottlingError' }];
     memory.transact = async () => Promise.reject(new TransactionCancelled(reasons));
-    await expect(settleMessage(deps, settlement, 'PROCESSED')).rejects.toMatchObject({ reasons });
+    await expect(resolveMessage(deps, settlement)).rejects.toMatchObject({ reasons });
   });
 
   test.each([

@@ -1,7 +1,13 @@
-import { CLOCK_SKEW_MS, systemClock } from '../../base/clock.ts';
-import { asSeen, NOT_FINAL } from '../../inbox/inbox-conditions.ts';
-import type { FinalDecision, InboxChanges } from '../../inbox/inbox-operator.ts';
-import { inboxState } from '../../inbox/inbox-state.ts';
+import { CLOCK_SKEW_MS, systemClock } from '../base/clock.ts';
+import { mintToken, systemRandomBytes } from '../store/event-id.ts';
+import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../store/inbox-row.ts';
+import { type LastRaise, passedOver } from '../store/last-sequence.ts';
+import type { Note, OperationDeps } from '../store/operation-record.ts';
+import { readable } from '../store/stored-rows.ts';
+import type { TransactAction } from '../store/table.ts';
+import { asSeen, NOT_FINAL } from './inbox-conditions.ts';
+import type { FinalDecision, InboxChanges } from './inbox-operator.ts';
+import { inboxState } from './inbox-state.ts';
 import {
   areChecked,
   type EffectsChecked,
@@ -9,20 +15,11 @@ import {
   effectsToCheck,
   type StartedEffect,
   startedEffects,
-} from '../../inbox/started-effects.ts';
-import { mintToken, systemRandomBytes } from '../event-id.ts';
-import type { DiscardedRow, InboxRow, PlaceInOrder, ProcessedRow } from '../inbox-row.ts';
-import { passedOver, raiseLast, readLastSequence } from '../last-sequence.ts';
-import type { Note, OperationDeps } from '../operation-record.ts';
-import { readable } from '../stored-rows.ts';
-import type { TransactAction } from '../table.ts';
-import { dynamoInboxChanges } from './inbox-operator.ts';
-import { checkTransaction } from './transaction-checks.ts';
+} from './started-effects.ts';
 
-/** Dependencies of an operator's decisions about messages. */
-export interface SettleDeps extends OperationDeps {
-  /** @default the inboxes in the table */
-  readonly inboxChanges?: InboxChanges | undefined;
+/** Dependencies of an operator's decisions about messages, in any store. */
+export interface SettleDeps extends Omit<OperationDeps, 'table'> {
+  readonly inboxChanges: InboxChanges;
 }
 
 /** A message, with the operator who decides about it and the reason. */
@@ -51,8 +48,10 @@ export interface Settlement extends MessageNote {
    * is called again if the row has changed. @default no writes
    */
   readonly writes?: ((row: InboxRow | undefined) => Promise<readonly TransactAction[]>) | undefined;
+  /** As `writes`, in the transaction `tx` of a store that has such: it writes there. @default no writes */
+  readonly work?: ((row: InboxRow | undefined, tx: unknown) => Promise<void>) | undefined;
   /**
-   * `writes` is made from the results of the completed effects: only those that may have happened need a check. @default false
+   * `writes` or `work` is made from the results of the completed effects: only those that may have happened need a check. @default false
    */
   readonly readsResults?: boolean | undefined;
   /** Stored with the decision, to recognize it. @default none */
@@ -87,9 +86,6 @@ export type Decision =
 
 /** The maximum number of reads of a message whose row changes between the read and the write. */
 const LOOKS = 3;
-
-/** The inbox row, and the pointer of a rejected message. */
-const OWN_ACTIONS = 2;
 
 /** The longest time that a worker can hold a message, milliseconds: Lambda's maximum timeout. */
 const LEASE_MAX_MS = 15 * 60_000;
@@ -130,18 +126,19 @@ export async function settleMessage(
     effectsChecked = false,
     readsResults = false,
     writes,
+    work,
     order: given,
     isStrict,
     ...note
   }: Settlement,
   status: FinalDecision['status'],
 ): Promise<Decision> {
-  const { table, clock = systemClock, random = systemRandomBytes } = deps;
+  const { inboxChanges: changes, clock = systemClock, random = systemRandomBytes } = deps;
   const { consumer, eventId } = note;
-  const changes = deps.inboxChanges ?? dynamoInboxChanges(deps);
   const decision = { ...note, status, fence: mintToken(random) };
   const decided = { status: status === 'PROCESSED' ? 'resolved' : 'discarded' } as const;
-  const takesAny = force && effectsChecked === true && writes === undefined;
+  const commits = writes !== undefined || work !== undefined;
+  const takesAny = force && effectsChecked === true && !commits;
   for (let looks = 0; looks < LOOKS; looks += 1) {
     const message = await changes.read(consumer, eventId);
     const { row, order: own } = message;
@@ -149,9 +146,7 @@ export async function settleMessage(
     const isPast = isStrict !== undefined && (own?.mode === 'strict') !== isStrict;
     const order = (isPast ? undefined : own) ?? given;
     const place =
-      order === undefined || note.replacedBy !== undefined
-        ? { raise: [] }
-        : await placeToRaise(deps, order, status);
+      order === undefined || note.replacedBy !== undefined ? {} : await placeToRaise(changes, order, status);
     if (takesAny && !('missing' in place)) {
       const made = await message.decide(decision, NOT_FINAL, { raise: place.raise });
       if (made === 'done') return decided;
@@ -167,7 +162,7 @@ export async function settleMessage(
     if (state.is === 'leased' && !force) return { status: 'leased', until: state.until };
     if (state.is === 'processed' || state.is === 'discarded') return { status: state.is, earlier: state.row };
     const seen = readable(row);
-    const until = writes === undefined || force ? undefined : effectsRunUntil(seen, now());
+    const until = !commits || force ? undefined : effectsRunUntil(seen, now());
     if (until !== undefined) return { status: 'leased', until };
     const started = effectsToCheck(startedEffects(consumer, eventId, seen, now()));
     const effects = started.filter(({ state: ended }) => !readsResults || ended !== 'completed');
@@ -175,30 +170,32 @@ export async function settleMessage(
       return { status: 'effects-unchecked', effects };
     if ('missing' in place) return { status: 'out-of-order', missing: place.missing };
     const { raise } = place;
-    const actions = writes === undefined ? [] : await writes(seen);
-    if (actions.length > 0)
-      checkTransaction(actions, { table, clock, ownActions: OWN_ACTIONS + raise.length });
     const condition = asSeen(seen);
     const needsRow = seen === undefined && (readsResults || !effectsChecked);
-    const made = await message.decide(decision, condition, { writes: actions, raise, needsRow });
+    const made = await message.decide(decision, condition, {
+      writes: await writes?.(seen),
+      work: work && ((tx) => work(seen, tx)),
+      raise,
+      needsRow,
+    });
     if (made === 'row-deleted') return { status: made };
     if (made === 'done') return decided;
   }
   return { status: 'leased', until: clock.now() }; // its holder keeps changing
 }
 
-/** The action that passes over an ordered message in the transaction that ends it, or the number that must be applied before. */
+/** The change that passes over an ordered message in the transaction that ends it, or the number that must be applied before. */
 async function placeToRaise(
-  { table, clock = systemClock }: OperationDeps,
+  { lastSequence }: Pick<InboxChanges, 'lastSequence'>,
   order: PlaceInOrder,
   status: FinalDecision['status'],
-): Promise<{ readonly raise: readonly TransactAction[] } | { readonly missing: number }> {
+): Promise<{ readonly raise?: LastRaise | undefined } | { readonly missing: number }> {
   const { mode, sequence, key } = order;
   // Only work that is done counts as the latest state.
-  if (mode === 'latest' && status === 'DISCARDED') return { raise: [] };
-  const seen = await readLastSequence({ table }, key);
-  if (mode === 'latest') return { raise: seen.last < sequence ? [raiseLast(clock, order, seen)] : [] };
-  return seen.last < sequence - 1 ? { missing: seen.last + 1 } : { raise: passedOver(clock, order, seen) };
+  if (mode === 'latest' && status === 'DISCARDED') return {};
+  const seen = await lastSequence(key);
+  if (mode === 'latest') return { raise: seen.last < sequence ? { key, sequence, seen } : undefined };
+  return seen.last < sequence - 1 ? { missing: seen.last + 1 } : { raise: passedOver(order, seen) };
 }
 
 /** Returns the time until which effects of a message may still run in a function that has lost it; `undefined` if none does. */
@@ -214,7 +211,7 @@ function effectsRunUntil(row: InboxRow | undefined, now: number): number | undef
  * `claimedAt` and `leaseUntil` come from the worker's clock, so a wait of their difference is long enough. If the row is unchanged
  * after the wait, its lease is over; if it has changed, the conditional write is refused.
  */
-async function judgedAt(deps: OperationDeps, row: InboxRow | undefined): Promise<number> {
+async function judgedAt(deps: SettleDeps, row: InboxRow | undefined): Promise<number> {
   const { clock = systemClock, clockIsTrusted = true } = deps;
   if (clockIsTrusted || row?.status !== 'PROCESSING' || row.leaseUntil === undefined) return clock.now();
   const lastsMs = row.leaseUntil - (row.claimedAt ?? 0);

@@ -1,0 +1,28 @@
+import type { ConsumerContext } from '../consume/consumer-context.ts';
+import type { SettlingStore } from '../consume/settling-store.ts';
+import { refuseAborted, refuseWrites } from '../store/postgres/inbox-commit.ts';
+import { postgresInboxChanges } from '../store/postgres/inbox-operator.ts';
+import type { PostgresEvents } from '../store/postgres/inbox-row.ts';
+import { raiseLast } from '../store/postgres/last-sequence.ts';
+import type { Database } from '../store/postgres/sql.ts';
+
+/** The function of the consumer runs inside the decision's transaction, and has the rights of the consumer's login. */
+export function postgresSettling<Tx>(
+  { clock, random }: ConsumerContext,
+  { database, outbox }: { readonly database: Database<Tx>; readonly outbox: PostgresEvents<Tx> },
+): SettlingStore {
+  return {
+    inboxChanges: postgresInboxChanges({ database, whole: database, clock, random, raise: raiseLast }),
+    committing: (make, _remainingMs, committed) => ({
+      // Without a deadline of its own: the transaction's connection may not be used by anyone else while the function still runs.
+      work: async (row, tx) => {
+        const { commit, cause } = await make(row, tx);
+        const { writes, events = [] } = commit;
+        refuseWrites(writes);
+        if (events.length > 0) await outbox.write(tx as Tx, events, cause);
+        else await refuseAborted(database.in(tx as Tx));
+        committed(events.length);
+      },
+    }),
+  };
+}
