@@ -1,5 +1,5 @@
 import { clockError } from '../../terminal/aws-clock.ts';
-import { type CheckDeps, check, type PartCheck } from './check.ts';
+import { type CheckDeps, type CommandWords, check, type PartCheck } from './check.ts';
 
 /** At this share of its limit, the next peak of the account is throttled. */
 const FULL = 0.9;
@@ -19,9 +19,9 @@ export function concurrencyLeftCheck({ directory, resources }: CheckDeps): PartC
     ]);
     // Each function, and those of the relay, must be able to run while the others do.
     const functions = directory.consumers.length + 2;
-    const request = ['aws', 'service-quotas', 'request-service-quota-increase', '--service-code', 'lambda'];
+    const request = ['service-quotas', 'request-service-quota-increase', '--service-code', 'lambda'];
     const desired = String(Math.max(LIMIT, 2 * limit));
-    const fix = [...request, '--quota-code', QUOTA_CODE, '--desired-value', desired];
+    const fix: CommandWords = ['aws', ...request, '--quota-code', QUOTA_CODE, '--desired-value', desired];
     if (unreserved < functions) {
       const text = `the account has ${unreserved} concurrent executions for functions without a reservation, and this Mailroom has ${functions} functions: they wait for each other`;
       yield { problem: 'concurrency-low', text, fix };
@@ -33,7 +33,7 @@ export function concurrencyLeftCheck({ directory, resources }: CheckDeps): PartC
 }
 
 /** The command that sets the clock, by platform. */
-const SET_CLOCK: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+const SET_CLOCK: Readonly<Partial<Record<NodeJS.Platform, CommandWords>>> = {
   darwin: ['sudo', 'systemsetup', '-setusingnetworktime', 'on'],
   linux: ['sudo', 'timedatectl', 'set-ntp', 'true'],
   win32: ['w32tm', '/resync'],
@@ -45,6 +45,6 @@ export function clockCheck(aheadMs: number): PartCheck {
     const wrong = clockError(aheadMs);
     if (wrong === undefined) return;
     const text = `this machine's clock is ${wrong}: a producer or consumer that runs here misjudges leases, and AWS refuses requests signed more than 5 minutes off`;
-    yield { problem: 'clock', text, fix: SET_CLOCK[process.platform] ?? [] };
+    yield { problem: 'clock', text, fix: SET_CLOCK[process.platform] ?? ['date', '-u'] };
   });
 }

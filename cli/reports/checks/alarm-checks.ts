@@ -5,7 +5,7 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import type { DeployedAlarm } from '../../deployment/resources.ts';
 import { many } from '../../terminal/output.ts';
-import { type CheckDeps, check, type PartCheck } from './check.ts';
+import { type CheckDeps, type CommandWords, check, type PartCheck } from './check.ts';
 
 /** The most names in a call (CloudWatch API reference, EnableAlarmActions). */
 const NAMES_MAX = 100;
@@ -21,13 +21,17 @@ export function alarmCheck({ directory, resources }: CheckDeps): PartCheck {
     const own = ownOf(all, directory);
     if (own.length === 0) {
       const text = `no alarm watches ${stack}: late, lost and dead events go unnoticed. Add DeliveryAlarms to the app (docs/operating.md, "Set up alarms") and deploy it`;
-      yield { problem: 'no-alarms', text, fix: [] };
+      yield { problem: 'no-alarms', text, fix: deployWords({ stack: '--all' }) };
     }
     const disabled = own.filter(({ actionsEnabled }) => !actionsEnabled).map(({ name }) => name);
     if (disabled.length > 0) {
-      const enable = ['aws', 'cloudwatch', 'enable-alarm-actions', '--alarm-names'];
+      const enable = ['cloudwatch', 'enable-alarm-actions', '--alarm-names'];
       const text = `the actions of ${named(disabled)} are disabled: no one is notified`;
-      yield { problem: 'alarm-actions-disabled', text, fix: [...enable, ...disabled.slice(0, NAMES_MAX)] };
+      yield {
+        problem: 'alarm-actions-disabled',
+        text,
+        fix: ['aws', ...enable, ...disabled.slice(0, NAMES_MAX)],
+      };
     }
     const notifying = notifyingOf(all);
     const silent = own.filter((alarm) => !notifying.includes(alarm)).map(({ name }) => name);
@@ -65,12 +69,15 @@ function runLine(description: string): string {
 }
 
 const WHY_FIRING =
-  'aws cloudwatch describe-alarms --alarm-types MetricAlarm CompositeAlarm --query *[].StateReason --output text --alarm-names';
+  'cloudwatch describe-alarms --alarm-types MetricAlarm CompositeAlarm --query *[].StateReason --output text --alarm-names';
 
 /** The words of the command that an alarm names. `status` may see nothing of its cause, so CloudWatch's reason is shown instead. */
-function firstCommand({ name, description }: DeployedAlarm): string[] {
+function firstCommand({ name, description }: DeployedAlarm): CommandWords {
   const [command = ''] = runLine(description).split(' --region ');
-  return command.endsWith(' status') ? [...WHY_FIRING.split(' '), name] : command.split(' ');
+  const [program = '', ...words] = command.split(' ');
+  return program === '' || words.at(-1) === 'status'
+    ? ['aws', ...WHY_FIRING.split(' '), name]
+    : [program, ...words];
 }
 
 /** The alarms that notify someone: by their own action, or in a composite alarm that notifies someone. */

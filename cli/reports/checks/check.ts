@@ -19,6 +19,9 @@ import type { ProblemKind } from './problem-kinds.ts';
 export const LEVELS = ['flow', 'settings', 'surroundings'] as const;
 export type Level = (typeof LEVELS)[number];
 
+/** The words of a command: never none, so that every problem has a line to paste. */
+export type CommandWords = readonly [program: string, ...words: string[]];
+
 /** A part of the Mailroom that is not as declared, and what repairs it. */
 export interface PartProblem {
   /** `stream relay`, `sweep`, `bus`, `table`, `alarms`, `account`, `this machine`, or the name of a consumer. */
@@ -29,8 +32,8 @@ export interface PartProblem {
   readonly level: Level;
   /** The problem and its effect as sentences, for people. */
   readonly text: string;
-  /** The words of the command that repairs it, without region, profile and endpoint. Empty if only a person can. */
-  readonly fix: readonly string[];
+  /** The words of the command that repairs it, or that shows its cause if only a person can, without region, profile and endpoint. */
+  readonly fix: CommandWords;
   /** The words of the command to run once it is repaired, without the options that select the Mailroom. */
   readonly followUp?: readonly string[] | undefined;
   /** The resource's id in AWS, as CloudFormation has it: a queue's URL, a function's name, `bus|rule`. @default the part has only one */
@@ -49,25 +52,39 @@ export interface PartProblem {
 /** A problem of the part that a check is about. */
 export interface FoundProblem extends Omit<PartProblem, 'part' | 'level' | 'fix'> {
   /** @default the deployment of the part's stack */
-  readonly fix?: readonly string[];
+  readonly fix?: CommandWords;
+}
+
+/** A problem that no deployment of the part's stack repairs. */
+export interface RemediedProblem extends FoundProblem {
+  readonly fix: CommandWords;
 }
 
 /** The problems that a check finds. */
 export type Problems = Generator<FoundProblem>;
 export type AsyncProblems = AsyncGenerator<FoundProblem>;
+export type RemediedProblems = AsyncGenerator<RemediedProblem>;
 
 /** One check: the part that it is about, and how it finds problems. */
 export interface PartCheck {
   readonly part: string;
   readonly level: Level;
-  readonly find: () => AsyncProblems;
-  /** The stack that declares the part; absent if no deployment repairs it. */
-  readonly stack?: EntryStack | undefined;
+  readonly find: () => RemediedProblems;
 }
 
-/** Creates a check. */
-export function check(part: string, level: Level, find: PartCheck['find'], stack?: EntryStack): PartCheck {
-  return { part, level, find, stack };
+/** Creates a check. @param stack - the one that declares the part: its deployment repairs the problems without a `fix` */
+export function check(part: string, level: Level, find: () => RemediedProblems): PartCheck;
+export function check(part: string, level: Level, find: () => AsyncProblems, stack: EntryStack): PartCheck;
+export function check(
+  part: string,
+  level: Level,
+  find: () => AsyncProblems,
+  stack: EntryStack = { stack: '--all' },
+): PartCheck {
+  async function* remedied(): RemediedProblems {
+    for await (const problem of find()) yield { ...problem, fix: problem.fix ?? deployWords(stack) };
+  }
+  return { part, level, find: remedied };
 }
 
 /** Dependencies of all checks. */
@@ -195,11 +212,10 @@ export async function runChecks(
   };
 }
 
-async function resultOf({ part, level, find, stack }: PartCheck) {
-  const deploy = stack === undefined ? [] : deployWords(stack);
+async function resultOf({ part, level, find }: PartCheck) {
   const problems: PartProblem[] = [];
   try {
-    for await (const { problem, text, fix = deploy, ...rest } of find())
+    for await (const { problem, text, fix, ...rest } of find())
       problems.push({ part, problem, level, text, fix, ...rest });
     return { part, problems };
   } catch (error) {
@@ -210,6 +226,12 @@ async function resultOf({ part, level, find, stack }: PartCheck) {
 
 /** The command that finds the events that were missed while a part was broken. */
 export const FIND_MISSED = ['npx', 'cdk-mailroom', 'audit', '--since', '24h'];
+
+/** The command that names the stack of a resource. */
+export function stackNameOf(physicalId: string): CommandWords {
+  const named = ['--physical-resource-id', physicalId, '--query', 'StackResources[0].StackName'];
+  return ['aws', 'cloudformation', 'describe-stack-resources', ...named, '--output', 'text'];
+}
 
 /** A function, and the part that it belongs to. */
 export interface CheckedFunction {

@@ -1,5 +1,5 @@
 import type { BusFault } from '../../../lambdas/runtime/operations/bus-consumers.ts';
-import { type CheckDeps, check, FIND_MISSED, type PartCheck } from './check.ts';
+import { type CheckDeps, check, FIND_MISSED, type PartCheck, stackNameOf } from './check.ts';
 
 /** The consumers whose directory entry was deleted, or cannot be used: no other check is about them. */
 export function unlistedChecks({ directory }: CheckDeps): PartCheck[] {
@@ -7,7 +7,7 @@ export function unlistedChecks({ directory }: CheckDeps): PartCheck[] {
     check(part, 'flow', async function* () {
       const unseen =
         'no command, alarm or audit sees its events and dead letters. The command names its stack; deploy that one with --revert-drift';
-      const fix = stackOf(parameter);
+      const fix = stackNameOf(parameter);
       if (fault === undefined)
         yield {
           problem: 'no-entry',
@@ -25,13 +25,7 @@ export function busFaultChecks(faults: readonly BusFault[]): PartCheck[] {
   return faults.map(({ parameter, text }) =>
     check(parameter, 'surroundings', async function* () {
       const until = 'Until then nothing reads what it describes. The command names the stack that created it';
-      yield { problem: 'bad-entry', text: `${text} ${until}`, fix: stackOf(parameter) };
+      yield { problem: 'bad-entry', text: `${text} ${until}`, fix: stackNameOf(parameter) };
     }),
   );
-}
-
-/** The command that names the stack of a parameter. */
-function stackOf(parameter: string): string[] {
-  const named = ['--physical-resource-id', parameter, '--query', 'StackResources[0].StackName'];
-  return ['aws', 'cloudformation', 'describe-stack-resources', ...named, '--output', 'text'];
 }

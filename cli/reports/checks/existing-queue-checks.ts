@@ -56,8 +56,8 @@ function* visibilityFault(
       ? 'SQS redelivers messages that are still being processed, and they use up their receives'
       : 'after a crash, messages wait longer';
   const text = `the visibility timeout of ${name} is ${visibilityS} s instead of ${declaredS} s: ${effect}`;
-  const set = ['aws', 'sqs', 'set-queue-attributes', '--queue-url', url, '--attributes'];
-  yield { problem: 'visibility', text, fix: [...set, `VisibilityTimeout=${declaredS}`] };
+  const set = ['sqs', 'set-queue-attributes', '--queue-url', url, '--attributes'];
+  yield { problem: 'visibility', text, fix: ['aws', ...set, `VisibilityTimeout=${declaredS}`] };
 }
 
 /** A queue without a way to its dead-letter queue, or with too few receives. */

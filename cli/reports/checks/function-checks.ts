@@ -6,7 +6,13 @@ import { invokedFunction } from '../../../lambdas/runtime/operations/directory.t
 import { INVOCATIONS_MS } from '../../deployment/aws-metrics.ts';
 import type { DeployedFunction, Mapping, Resources } from '../../deployment/resources.ts';
 import { duration, time } from '../../terminal/times.ts';
-import { type AsyncProblems, type CheckedFunction, FIND_MISSED, type FoundProblem } from './check.ts';
+import {
+  type AsyncProblems,
+  type CheckedFunction,
+  type CommandWords,
+  FIND_MISSED,
+  type FoundProblem,
+} from './check.ts';
 import { type Pause, pausedText } from './pauses.ts';
 
 /** Checks that a function exists and may run. */
@@ -23,7 +29,7 @@ export async function* concurrencyFaults(
     };
   } else if (reserved === 0) {
     const text = `the function ${name} of ${part} never runs: its reserved concurrency is 0`;
-    const fix = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
+    const fix: CommandWords = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
     yield { problem: 'concurrency-zero', physicalId: name, text, fix };
   }
 }
@@ -157,6 +163,6 @@ function changedSince({ changedAt = 0 }: Mapping, { at }: Pause): string {
 const SWITCHES_MS = 15 * MINUTE_MS;
 
 /** The words of a command that changes a mapping. */
-export function updateMapping({ uuid }: Pick<Mapping, 'uuid'>, ...options: readonly string[]): string[] {
+export function updateMapping({ uuid }: Pick<Mapping, 'uuid'>, ...options: readonly string[]): CommandWords {
   return ['aws', 'lambda', 'update-event-source-mapping', '--uuid', uuid, ...options];
 }

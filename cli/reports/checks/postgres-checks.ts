@@ -2,7 +2,7 @@ import type { OpenPostgres } from '../../deployment/postgres-database.ts';
 import { clockError } from '../../terminal/aws-clock.ts';
 import { many } from '../../terminal/output.ts';
 import { duration } from '../../terminal/times.ts';
-import { type AsyncProblems, check, type PartCheck } from './check.ts';
+import { check, type PartCheck, type RemediedProblems } from './check.ts';
 import { postgresLoginProblems } from './postgres-login-checks.ts';
 import { ageMs, psql, stuckQueue } from './postgres-queue-check.ts';
 import { postgresSlotProblems } from './postgres-slot-checks.ts';
@@ -17,7 +17,7 @@ const DEAD_ROWS_MAX = 100_000;
 export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck[] {
   const { read } = open;
 
-  async function* vacuum(): AsyncProblems {
+  async function* vacuum(): RemediedProblems {
     const [row] = await read(
       `SELECT n_dead_tup::float8 AS dead, pg_size_pretty(pg_total_relation_size(relid::regclass)) AS size,
         ${ageMs('clock_timestamp() - greatest(last_vacuum, last_autovacuum)')} AS age
@@ -30,7 +30,7 @@ export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck
     yield { problem: 'vacuum', text, fix: psql('VACUUM (VERBOSE) mailroom.pending') };
   }
 
-  async function* snapshots(): AsyncProblems {
+  async function* snapshots(): RemediedProblems {
     const [row] = await read('SELECT pid, login, app, age_ms AS age FROM mailroom.oldest_snapshot()');
     if (row === undefined || Number(row.age) <= OLD_SNAPSHOT_MS) return;
     const text = `the session ${row.pid} of ${row.login} (${row.app || 'unnamed'}) has held a snapshot for ${duration(Number(row.age))}: no vacuum removes what relays delete, and they slow down. End it if it is not needed`;
@@ -41,14 +41,14 @@ export function postgresChecks(open: OpenPostgres, now: () => number): PartCheck
     };
   }
 
-  async function* clock(): AsyncProblems {
+  async function* clock(): RemediedProblems {
     const [row] = await read(
       'SELECT round(extract(epoch FROM clock_timestamp())::float8 * 1000::float8) AS at',
     );
     const wrong = clockError(Number(row?.at) - now());
     if (wrong === undefined) return;
     const text = `the database's clock is ${wrong}: leases end at another time than workers expect`;
-    yield { problem: 'clock', text, fix: [] };
+    yield { problem: 'clock', text, fix: psql('SELECT clock_timestamp()') };
   }
 
   return [

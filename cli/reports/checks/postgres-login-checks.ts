@@ -1,5 +1,5 @@
 import type { OpenPostgres } from '../../deployment/postgres-database.ts';
-import type { AsyncProblems } from './check.ts';
+import type { RemediedProblems } from './check.ts';
 
 /** The timeouts that `postgres grant` sets. */
 const TIMEOUTS = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout'];
@@ -15,8 +15,8 @@ const OPEN = `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.
   WHERE n.nspname = 'mailroom' AND c.relkind IN ('r'::"char", 'p'::"char") AND NOT c.relrowsecurity AND c.relname NOT IN ('login', 'migration') ORDER BY 1`;
 
 /** Finds logins that lack what `postgres grant` gives them, and what lets a login reach the rows of others. */
-export function postgresLoginProblems({ read, foreignObjects }: OpenPostgres): (() => AsyncProblems)[] {
-  async function* logins(): AsyncProblems {
+export function postgresLoginProblems({ read, foreignObjects }: OpenPostgres): (() => RemediedProblems)[] {
+  async function* logins(): RemediedProblems {
     const rows = await read(LOGINS);
     const scopesOf = (login: unknown, role: string): string[] =>
       rows.find((row) => row.login === login && row.role === role)?.scopes as string[];
@@ -42,7 +42,7 @@ export function postgresLoginProblems({ read, foreignObjects }: OpenPostgres): (
     }
   }
 
-  async function* open(): AsyncProblems {
+  async function* open(): RemediedProblems {
     for (const { name } of await read(OPEN)) {
       const text = `the table mailroom.${name} has no row-level security: every login with a role reaches the rows of all services`;
       const enable = `ALTER TABLE mailroom.${name} ENABLE ROW LEVEL SECURITY`;
@@ -50,7 +50,7 @@ export function postgresLoginProblems({ read, foreignObjects }: OpenPostgres): (
     }
   }
 
-  async function* foreign(): AsyncProblems {
+  async function* foreign(): RemediedProblems {
     for (const { object, owner } of await foreignObjects()) {
       const text = `the schema mailroom has the ${object} of ${owner}: code of another login could run with the rights of your services. Remove it`;
       yield { problem: 'foreign-object', text, fix: ['psql', '-c', '\\d mailroom.*'] };

@@ -1,7 +1,7 @@
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import type { OpenPostgres } from '../../deployment/postgres-database.ts';
 import { duration } from '../../terminal/times.ts';
-import type { AsyncProblems } from './check.ts';
+import type { CommandWords, RemediedProblems } from './check.ts';
 
 /** An interval as milliseconds. */
 export function ageMs(interval: string): string {
@@ -9,7 +9,7 @@ export function ageMs(interval: string): string {
 }
 
 /** The words that run a statement as an owner of the database. */
-export function psql(statement: string): readonly string[] {
+export function psql(statement: string): CommandWords {
   return ['psql', '-c', statement];
 }
 
@@ -24,13 +24,14 @@ const LOCK_HOLDERS = `SELECT DISTINCT l.pid, a.usename AS login, a.application_n
     AND NOT EXISTS (SELECT 1 FROM mailroom.login r WHERE r.login = a.usename AND r.role = 'relay'::text) ORDER BY l.pid LIMIT 1`;
 
 /** Lists the functions that relay a database, as their constructs describe them. */
-const RELAY_FUNCTIONS = [
-  ...['aws', 'lambda', 'list-functions', '--output', 'text', '--query'],
+const RELAY_FUNCTIONS: CommandWords = [
+  'aws',
+  ...['lambda', 'list-functions', '--output', 'text', '--query'],
   "Functions[?Description=='Mailroom relay of a PostgreSQL database'].FunctionName",
 ];
 
 /** Finds an event that has been due for minutes, and why no relay publishes it. */
-export async function* stuckQueue({ read }: OpenPostgres): AsyncProblems {
+export async function* stuckQueue({ read }: OpenPostgres): RemediedProblems {
   const [row] = await read(
     `SELECT ${ageMs('statement_timestamp() - min(due_at)')} AS age FROM mailroom.pending WHERE due_at <= statement_timestamp()`,
   );

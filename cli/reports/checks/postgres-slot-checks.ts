@@ -3,7 +3,7 @@ import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import type { OpenPostgres } from '../../deployment/postgres-database.ts';
 import { many } from '../../terminal/output.ts';
 import { duration } from '../../terminal/times.ts';
-import type { AsyncProblems } from './check.ts';
+import type { RemediedProblems } from './check.ts';
 import { psql } from './postgres-queue-check.ts';
 
 /** The log that a replication slot may hold back, bytes: 1 GB. */
@@ -23,18 +23,26 @@ const EVENTS_MAX = 1_000;
 const eventsSince = (ms: number) => `SELECT e.event_id::text AS id FROM mailroom.event e
   WHERE e.published_by = 'cdc'::text AND e.event_id > '${ms.toString(16).padStart(12, '0').padEnd(32, '0')}'::uuid ORDER BY e.event_id LIMIT ${EVENTS_MAX}::int`;
 
+/** The session that reads a slot. @param slot - its name, quoted */
+const readerOf = (slot: string) =>
+  `SELECT pid, usename, application_name, client_addr FROM pg_stat_activity WHERE pid = (SELECT active_pid FROM pg_replication_slots WHERE slot_name = ${slot})`;
+
+/** Each slot with its position in the log. */
+const CONFIRMED = 'SELECT slot_name, active, wal_status, confirmed_flush_lsn FROM pg_replication_slots';
+
 /** Checks of the replication slots, through which change data capture reads the log. @param now - AWS's time */
-export function postgresSlotProblems({ read }: OpenPostgres, now: () => number): (() => AsyncProblems)[] {
-  async function* slots(): AsyncProblems {
+export function postgresSlotProblems({ read }: OpenPostgres, now: () => number): (() => RemediedProblems)[] {
+  async function* slots(): RemediedProblems {
     for (const { name, active, state, lag, kept } of await read(SLOTS)) {
       const held = `${Math.round(Number(lag) / 1e6)} MB of the log`;
-      const drop = psql(`SELECT pg_drop_replication_slot('${String(name).replaceAll("'", "''")}')`);
+      const slot = `'${String(name).replaceAll("'", "''")}'`;
+      const drop = psql(`SELECT pg_drop_replication_slot(${slot})`);
       if (state === 'lost') {
         const text = `the replication slot ${name} is lost: it reached max_slot_wal_keep_size (${kept}), and what its reader had not read is not in the log any more. Stop its reader, drop the slot, and let the reader take a snapshot: a connector that \`cdc config\` made does so when it starts`;
         yield { problem: 'slot-lost', text, fix: drop };
       } else if (Number(lag) > SLOT_LAG_MAX) {
         const text = `the replication slot ${name}${active ? '' : ', which has no reader,'} holds back ${held}: the disk fills. Restart its reader, or drop the slot`;
-        yield { problem: 'slot-lag', text, fix: active ? [] : drop };
+        yield { problem: 'slot-lag', text, fix: active ? psql(readerOf(slot)) : drop };
       } else if (kept === '-1') {
         const text = `the replication slot ${name} may hold back any amount of the log (max_slot_wal_keep_size is -1): if its reader stops, the disk fills`;
         const limit = "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'";
@@ -43,7 +51,7 @@ export function postgresSlotProblems({ read }: OpenPostgres, now: () => number):
     }
   }
 
-  async function* uncaptured(): AsyncProblems {
+  async function* uncaptured(): RemediedProblems {
     const [captured] = await read(CAPTURED);
     const left = await read(eventsSince(Number(captured?.until ?? 1)));
     const [oldest] = left;
@@ -55,7 +63,7 @@ export function postgresSlotProblems({ read }: OpenPostgres, now: () => number):
         ? 'the database has no replication slot: create the connector that `npx cdk-mailroom cdc config` prints'
         : 'no slot has confirmed them: read the state of the connector (`GET /connectors/<name>/status`), and start it';
     const text = `${some} left to change data capture, the oldest ${duration(age)} ago, may not have been read: ${why}`;
-    yield { problem: 'capture-behind', text, fix: [] };
+    yield { problem: 'capture-behind', text, fix: psql(CONFIRMED) };
   }
 
   return [slots, uncaptured];

@@ -7,12 +7,13 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import type { WritingFunction } from '../../deployment/resources.ts';
 import {
-  type AsyncProblems,
   type CheckDeps,
   check,
   FIND_MISSED,
-  type FoundProblem,
   type PartCheck,
+  type RemediedProblem,
+  type RemediedProblems,
+  stackNameOf,
 } from './check.ts';
 
 /**
@@ -23,7 +24,7 @@ export function producerChecks(deps: CheckDeps): PartCheck[] {
   return [check('producers', 'surroundings', () => producerFaults(deps))];
 }
 
-async function* producerFaults({ directory, resources }: CheckDeps): AsyncProblems {
+async function* producerFaults({ directory, resources }: CheckDeps): RemediedProblems {
   const { mailroom, consumers } = directory;
   const { table, sources = [] } = mailroom;
   for (const writer of await resources.writers()) {
@@ -99,16 +100,18 @@ function settingsOf(environment: WritingFunction['environment']) {
   }
 }
 
-/** @param owner - the consumer whose function it is, which the deployment of its stack repairs */
-function problemOf(name: string, fault: VariableFault | string, owner?: ConsumerEntry): FoundProblem {
-  const fix = owner === undefined ? [] : deployWords(owner);
+/** @param owner - the consumer whose function it is, which the deployment of its stack repairs; without one, the command names the stack */
+function problemOf(name: string, fault: VariableFault | string, owner?: ConsumerEntry): RemediedProblem {
+  const fix = owner === undefined ? stackNameOf(name) : deployWords(owner);
   if (typeof fault === 'string')
     return { problem: 'producer', resource: name, text: `${name} cannot write events: ${fault}`, fix };
   const { variable, value, expected, effect, next, followUp } = fault;
   const sentences = [
     `${name} has ${variable} ${value} instead of ${expected}: ${effect}`,
     ...(owner === undefined
-      ? [`Correct it in the deployment of ${name}: a command of AWS would replace all of its variables`]
+      ? [
+          `Correct it in the deployment of ${name}, whose stack the command names: a command of AWS would replace all of its variables`,
+        ]
       : []),
     ...(next === undefined ? [] : [next]),
   ];

@@ -1,7 +1,14 @@
 import { ruleName } from '../../../lambdas/runtime/operations/audit/audit-drift.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { many } from '../../terminal/output.ts';
-import { type AsyncProblems, type CheckDeps, check, FIND_MISSED, type PartCheck } from './check.ts';
+import {
+  type CheckDeps,
+  type CommandWords,
+  check,
+  FIND_MISSED,
+  type PartCheck,
+  type RemediedProblems,
+} from './check.ts';
 import { updateMapping } from './function-checks.ts';
 import { DEFAULT_BUS } from './relay-checks.ts';
 
@@ -18,7 +25,7 @@ export function relationChecks(deps: CheckDeps): PartCheck[] {
 }
 
 /** Functions that take messages away from a consumer. */
-async function* foreignReaders({ resources }: CheckDeps, consumer: ConsumerEntry): AsyncProblems {
+async function* foreignReaders({ resources }: CheckDeps, consumer: ConsumerEntry): RemediedProblems {
   const { name } = consumer;
   const queue = await resources.queue(consumer.queue);
   if (queue === undefined) return; // reported as `no-queue`
@@ -31,7 +38,7 @@ async function* foreignReaders({ resources }: CheckDeps, consumer: ConsumerEntry
 }
 
 /** Rules that send events to a consumer's queue which it does not declare. An existing queue has other senders. */
-async function* foreignRules({ directory, resources }: CheckDeps, consumer: ConsumerEntry): AsyncProblems {
+async function* foreignRules({ directory, resources }: CheckDeps, consumer: ConsumerEntry): RemediedProblems {
   const { mailroom, consumers } = directory;
   const { name, externalRule, rule } = consumer;
   const queue = await resources.queue(consumer.queue);
@@ -45,30 +52,22 @@ async function* foreignRules({ directory, resources }: CheckDeps, consumer: Cons
       const ids = targets.filter(({ arn }) => arn === queue.arn).map(({ id }) => id);
       if (!enabled || ids.length === 0) continue;
       const text = `the rule ${sender} on the bus ${bus} also sends to the queue of ${name}: ${name} receives events that it does not declare, and rejects those that it cannot read`;
-      const fix = [
-        'aws',
-        'events',
-        'remove-targets',
-        '--rule',
-        sender,
-        '--event-bus-name',
-        bus,
-        '--ids',
-        ...ids,
-      ];
+      const of = ['--rule', sender, '--event-bus-name', bus, '--ids', ...ids];
+      const fix: CommandWords = ['aws', 'events', 'remove-targets', ...of];
       yield { problem: 'foreign-rule', resource: sender, text, fix };
     }
 }
 
 /** Forwards of the bus that are off, and events that the other bus did not take. */
-async function* stoppedForwards({ directory, resources }: CheckDeps): AsyncProblems {
+async function* stoppedForwards({ directory, resources }: CheckDeps): RemediedProblems {
   const { bus, failureQueue } = directory.mailroom;
   for (const { rule, enabled, to, deadLetterQueue } of await resources.forwards(bus)) {
     const other = to.slice(to.lastIndexOf('/') + 1);
     if (!enabled) {
-      const text = `the rule ${rule} does not forward events from the bus ${bus} to ${other}: it is disabled. Consumers there miss what was published since; once it is enabled, publish each again by its id (\`events republish\`)`;
-      const fix = ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
-      yield { problem: 'forward-disabled', resource: rule, text, fix };
+      const text = `the rule ${rule} does not forward events from the bus ${bus} to ${other}: it is disabled. Consumers there miss what was published since; once it is enabled, list what was published, and publish each of those again by its id (\`events republish\`)`;
+      const fix: CommandWords = ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
+      const followUp = ['npx', 'cdk-mailroom', 'events', 'list', '--published', '--since', '24h'];
+      yield { problem: 'forward-disabled', resource: rule, text, fix, followUp };
     }
     if (deadLetterQueue === undefined) continue;
     const name = deadLetterQueue.slice(deadLetterQueue.lastIndexOf(':') + 1);
@@ -77,17 +76,8 @@ async function* stoppedForwards({ directory, resources }: CheckDeps): AsyncProbl
     const { messages = 0 } = (await resources.queue(url)) ?? {};
     if (messages === 0) continue;
     const text = `the bus ${other} did not take ${many(messages, 'event')} that the rule ${rule} forwards from ${bus}: it does not exist, or its owner does not accept the role of the forward, or no longer does. The command shows them with EventBridge's reason. Once the bus takes them, publish each again by its id (\`events republish\`), and delete its message`;
-    const fix = [
-      'aws',
-      'sqs',
-      'receive-message',
-      '--queue-url',
-      url,
-      '--message-attribute-names',
-      'All',
-      '--max-number-of-messages',
-      '10',
-    ];
+    const shown = ['--message-attribute-names', 'All', '--max-number-of-messages', '10'];
+    const fix: CommandWords = ['aws', 'sqs', 'receive-message', '--queue-url', url, ...shown];
     yield { problem: 'forward-undelivered', resource: rule, text, fix };
   }
 }
@@ -95,8 +85,14 @@ async function* stoppedForwards({ directory, resources }: CheckDeps): AsyncProbl
 /** States of a key in which AWS encrypts and decrypts with it. */
 const USABLE = new Set(['Enabled', 'Creating', 'Updating']);
 
+/** The call that makes a key usable again, by its state. In another state, only the key's owner can: the command shows it. */
+const KEY_REPAIRS: Readonly<Record<string, string>> = {
+  Disabled: 'enable-key',
+  PendingDeletion: 'cancel-key-deletion',
+};
+
 /** Keys with which AWS can no longer read and write the queues and the table. */
-async function* unusableKeys(deps: CheckDeps): AsyncProblems {
+async function* unusableKeys(deps: CheckDeps): RemediedProblems {
   for (const [key, encrypted] of await encryptedBy(deps)) {
     const state = await deps.resources.keyState(key);
     if (state !== undefined && USABLE.has(state)) continue;
@@ -110,13 +106,12 @@ async function* unusableKeys(deps: CheckDeps): AsyncProblems {
           : isDeletion
             ? 'is about to be deleted, with everything that it encrypts. Cancel the deletion, then enable it'
             : `cannot be used (${state})`;
-    const call =
-      state === 'Disabled' ? 'enable-key' : state === 'PendingDeletion' ? 'cancel-key-deletion' : undefined;
+    const call = KEY_REPAIRS[state ?? ''] ?? 'describe-key';
     yield {
       problem: isDeletion ? 'key-deletion' : 'key-disabled',
       resource: key,
       text: `the KMS key ${key} ${found}: ${effect}`,
-      fix: call === undefined ? [] : ['aws', 'kms', call, '--key-id', key],
+      fix: ['aws', 'kms', call, '--key-id', key],
       followUp: FIND_MISSED,
     };
   }

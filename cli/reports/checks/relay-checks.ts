@@ -8,8 +8,10 @@ import {
   type AsyncProblems,
   type CheckDeps,
   type CheckedFunction,
+  type CommandWords,
   check,
   type PartCheck,
+  type RemediedProblems,
   readWith,
   relayFunctions,
 } from './check.ts';
@@ -87,7 +89,7 @@ async function* scheduleFaults(
 ): AsyncProblems {
   const found = await resources.rule(DEFAULT_BUS, rule);
   const its = `${effect}: its rule ${rule}`;
-  const enable = ['aws', 'events', 'enable-rule', '--name', rule];
+  const enable: CommandWords = ['aws', 'events', 'enable-rule', '--name', rule];
   if (found === undefined) yield { problem: 'no-rule', text: `${its} does not exist` };
   else if (!found.enabled) yield { problem: 'rule-disabled', text: `${its} is disabled`, fix: enable };
   else if (!found.targets.some(({ arn }) => arn.endsWith(`:function:${invoked}`)))
@@ -124,7 +126,7 @@ async function* functionSettings(
 const STATE_ACTIONS = ['dynamodb:GetItem', 'dynamodb:DescribeTable'];
 
 /** A sweep whose schedule runs, but that has not completed a pass for longer than its interval allows. */
-async function* silence({ directory, resources, now, sweptAt }: CheckDeps): AsyncProblems {
+async function* silence({ directory, resources, now, sweptAt }: CheckDeps): RemediedProblems {
   // Without permission to read its interval, five minutes count.
   const found = await resources.function(directory.mailroom.sweepFunction).catch(() => undefined);
   const settings = found && settingsOf(readRelayConfig, found);
@@ -172,7 +174,7 @@ async function* olderVersion(
 }
 
 /** Rows of a newer version than this command. */
-async function* newerVersion(newestSchema: () => Promise<number>): AsyncProblems {
+async function* newerVersion(newestSchema: () => Promise<number>): RemediedProblems {
   const newest = await newestSchema();
   if (newest <= SCHEMA) return;
   const text = `rows of schema ${newest} exist, but this version of the command reads up to ${SCHEMA}: it reports them as unreadable`;

@@ -15,7 +15,13 @@ import {
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
-import { type AsyncProblems, type CheckDeps, FIND_MISSED, type FoundProblem } from './check.ts';
+import {
+  type AsyncProblems,
+  type CheckDeps,
+  type CommandWords,
+  FIND_MISSED,
+  type FoundProblem,
+} from './check.ts';
 import { DEFAULT_BUS } from './relay-checks.ts';
 
 /** A consumer, and the port to its rules. */
@@ -122,12 +128,12 @@ export function ruleFix(
   bus: string,
   stack: EntryStack,
   targets: readonly WholeTarget[] = [],
-): string[] {
+): CommandWords {
   if (fault === 'rule-disabled')
     return ['aws', 'events', 'enable-rule', '--name', rule, '--event-bus-name', bus];
   if (fault !== 'target-input' || targets.length === 0) return deployWords(stack);
-  const put = ['aws', 'events', 'put-targets', '--rule', rule, '--event-bus-name', bus];
-  return [...put, '--targets', JSON.stringify(targets)];
+  const put = ['put-targets', '--rule', rule, '--event-bus-name', bus];
+  return ['aws', 'events', ...put, '--targets', JSON.stringify(targets)];
 }
 
 /**

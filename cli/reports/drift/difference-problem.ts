@@ -10,7 +10,7 @@ import { hasUnknown, isNone, isSame, statementsOf } from './same-value.ts';
 export function differenceProblem(difference: Difference): PartProblem {
   const { resource, member, declared, means } = difference;
   const { type, logicalId, part, stack } = resource;
-  const set = hasUnknown(declared) ? [] : (means.set?.(resource, declared) ?? []);
+  const [program, ...words] = hasUnknown(declared) ? [] : (means.set?.(resource, declared) ?? []);
   return {
     part,
     problem: 'differs',
@@ -18,7 +18,7 @@ export function differenceProblem(difference: Difference): PartProblem {
     resource: member === undefined ? logicalId : `${logicalId}.${member}`,
     level: means.level ?? 'settings',
     text: differenceText(difference),
-    fix: set.length > 0 ? set : deployWords(stack),
+    fix: program === undefined ? deployWords(stack) : [program, ...words],
     followUp: means.losesEvents ? FIND_MISSED : undefined,
     type,
     member,

@@ -85,7 +85,7 @@ export function doctorJson(report: DoctorReport, lines: CommandLines) {
 /** The report as text: the verdict, and each problem with the command that repairs it. */
 export function doctorText(report: DoctorReport, lines: CommandLines): string {
   const { skipped, allowed, stack, region, at } = report;
-  const findings = [...problemFindings(report.problems, lines), ...notCheckedFindings(report)];
+  const findings = [...problemFindings(report.problems, lines), ...notCheckedFindings(report, lines)];
   const counts = countTexts(findings, report);
   const verdict = counts.length === 0 ? paint.green(NO_PROBLEM) : counts.join(', ');
   const { resources } = report.compared;

@@ -23,7 +23,7 @@ export interface Finding {
   readonly count: number | null;
   /** The finding as a sentence, for people. */
   readonly what: string;
-  /** The commands to run, in order; none if an action of the caller's role is missing. */
+  /** The commands to run, in order, at least one: a repair, or what shows the cause. */
   readonly commands: readonly string[];
   /** The operator who knows its cause, and until when, epoch milliseconds: it does not count. @default it is not acknowledged */
   readonly acknowledged?: Pick<Acknowledgement, 'by' | 'until' | 'reason'>;
@@ -62,15 +62,21 @@ export function problemFindings(problems: readonly PartProblem[], lines: Command
   }));
 }
 
-/** The checks that were not made, as findings. */
-export function notCheckedFindings({ notChecked }: Checked): Finding[] {
+/** Names the role that lacks an action. */
+const WHO_ASKS = shell`sts get-caller-identity`;
+
+/** Names the stacks of the region, each with its state. */
+const STACK_STATES = shell`cloudformation describe-stacks --query ${'Stacks[].[StackName,StackStatus]'} --output text`;
+
+/** The checks that were not made, as findings: the command shows whose permission is missing, or that a stack is being changed or is gone. */
+export function notCheckedFindings({ notChecked }: Checked, lines: CommandLines): Finding[] {
   return notChecked.map(({ needs, parts, why }) => ({
     state: 'look',
     code: 'not-checked',
     part: null,
     count: null,
     what: `not checked: ${parts.join(', ')}; ${why ?? `needs ${needs.join(' and ')}`}`,
-    commands: [],
+    commands: [lines.awsLine(why === undefined ? WHO_ASKS : STACK_STATES)],
   }));
 }
 

@@ -48,7 +48,7 @@ export function statusFindings(report: StatusFacts, lines: CommandLines): readon
       looks.map((look) => ({ code: look.look, part: look.consumer, count: null, ...LOOKS[look.look](look) })),
     ),
     ...heartbeatFindings(heartbeat, report, lines),
-    ...notCheckedFindings(wiring),
+    ...notCheckedFindings(wiring, lines),
   ]).map((finding): Finding => {
     const ack = ackOf(finding, lines.acks ?? [], at);
     if (ack === undefined) return finding;
@@ -76,9 +76,9 @@ function identified(findings: readonly Finding[]): Finding[] {
   });
 }
 
-/** A fact, and the commands to run, in order. */
+/** A fact, and the commands to run, in order: never none. */
 interface Fact extends Pick<Finding, 'code' | 'part' | 'resource' | 'count' | 'what'> {
-  readonly commands: readonly ShellText[];
+  readonly commands: readonly [ShellText, ...ShellText[]];
 }
 
 type LookFact = Pick<Fact, 'what' | 'commands'> & Partial<Fact>;
@@ -147,7 +147,7 @@ function* outboxFacts({ outbox, wiring, at }: StatusFacts): Generator<Fact> {
     yield {
       ...of('events-undeclared', outbox.undeclared),
       what,
-      commands: first === null ? [] : [shell`why ${first} --payload`],
+      commands: [first === null ? shell`events list` : shell`why ${first} --payload`],
     };
   }
   if (outbox.unreadable > 0) {
@@ -184,7 +184,7 @@ function* goneFacts({ gone, wiring }: StatusFacts): Generator<Fact> {
 
 function* consumerFacts({ consumers, sourceConsumers, deadLetterSources }: StatusFacts): Generator<Fact> {
   for (const [name, { from, rejected, unreadable }] of Object.entries(sourceConsumers)) {
-    const commands = [shell`messages list --rejected --consumer ${name}`];
+    const commands: Fact['commands'] = [shell`messages list --rejected --consumer ${name}`];
     if (rejected > 0) {
       const what = `${many(rejected, 'message')} rejected by ${name}, which receives from ${from}: the dead letters are where it keeps them`;
       yield { code: 'messages-rejected', part: name, count: rejected, what, commands };

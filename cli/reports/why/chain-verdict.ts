@@ -136,7 +136,7 @@ function pendingText(
       `${name} waits: no producer of this Mailroom declares its source "${clipped(row.source)}", so the relay does not publish it. ` +
       `Declared sources: ${(context.sources ?? []).map(clipped).join(', ')}. If the event is genuine, declare the source and deploy: the sweep ` +
       'then publishes it. If not, it was forged: see docs/operating.md#events-with-an-undeclared-source.';
-    return { state: 'undeclared', text, next: null };
+    return { state: 'undeclared', text, next: commandLine(shell`why ${event.eventId} --payload`) };
   }
   if (because === 'scheduled') return scheduledVerdict(name, row, now);
   if (isInDatabase(row)) return queuedVerdict(name, wait, row, context);
@@ -165,7 +165,7 @@ function pendingText(
     return {
       state: 'stuck',
       text: `${name} ${waits}${swept}`,
-      next: command === undefined ? null : commandLine(command),
+      next: commandLine(command ?? shell`events list`),
     };
   }
   if (row.lastError === undefined) {

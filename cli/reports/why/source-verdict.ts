@@ -44,7 +44,8 @@ export function sourceVerdict(
     case 'failed': {
       const error = clipped(state.row.lastError ?? 'unknown error');
       const text = `${event} failed at ${at}, which retries it: ${asClause(error)}.`;
-      return { ...about, state: 'retrying', text, next: null };
+      const next = commandLine(shell`messages list --failed --by cause --consumer ${name}`);
+      return { ...about, state: 'retrying', text, next };
     }
     case 'leased':
     case 'abandoned':

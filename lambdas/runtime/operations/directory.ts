@@ -37,7 +37,7 @@ export interface EntryStack {
 }
 
 /** The command that restores what was changed or deleted by hand in some stacks. */
-export function deployWords(...stacks: readonly EntryStack[]): string[] {
+export function deployWords(...stacks: readonly EntryStack[]): [program: string, ...words: string[]] {
   const selected = new Set(stacks.map(({ stack, stackPath = stack }) => stackPath));
   return ['npx', 'cdk', 'deploy', ...selected, '--revert-drift'];
 }

@@ -50,7 +50,8 @@ describe('the doctor names the setting of a producer by which its events are los
     const { problems, text } = await found({ ...VARIABLES, MAILROOM_SHARDS: '16' });
     expect(problems).toMatchObject([
       {
-        ...{ part: 'producers', problem: 'producer', resource: 'place-order MAILROOM_SHARDS', fix: [] },
+        ...{ part: 'producers', problem: 'producer', resource: 'place-order MAILROOM_SHARDS' },
+        fix: expect.arrayContaining(['describe-stack-resources', 'place-order']),
         ...{ member: 'Environment.Variables.MAILROOM_SHARDS', declared: `${shards}`, deployed: '16' },
       },
     ]);

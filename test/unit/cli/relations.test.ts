@@ -77,8 +77,13 @@ describe('the doctor finds a KMS key that cannot be used', () => {
       'is about to be deleted',
       `aws kms cancel-key-deletion --key-id ${KEY}`,
     ],
-    ['PendingImport', 'key-disabled', 'cannot be used (PendingImport)', ''],
-    [undefined, 'key-deletion', 'does not exist', ''],
+    [
+      'PendingImport',
+      'key-disabled',
+      'cannot be used (PendingImport)',
+      `aws kms describe-key --key-id ${KEY}`,
+    ],
+    [undefined, 'key-deletion', 'does not exist', `aws kms describe-key --key-id ${KEY}`],
   ])('that is %s, once, with all that it encrypts', async (state, problem, text, fix) => {
     expect(await problemsAfter(encrypted(state))).toEqual([
       {

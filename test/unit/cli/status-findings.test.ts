@@ -88,7 +88,7 @@ test('--json holds every finding that the text shows, the broken ones first, wit
       ...{ code: 'not-checked', part: null, count: null },
       state: 'look',
       what: 'not checked: sweep; needs events:DescribeRule',
-      commands: [],
+      commands: ['aws sts get-caller-identity'],
     },
   ]);
   const text = unwrapped(statusText(report, lines));
