@@ -3,9 +3,10 @@ import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
-import { createPostgresRelay, type PostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
-import type { PostgresRelayConfig } from '../../lambdas/runtime/postgres/postgres-settings.ts';
+import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
 import type { PgListener } from '../../lambdas/runtime/postgres/wake-listener.ts';
+import type { DatabaseRelayConfig } from '../../lambdas/runtime/relay/database-config.ts';
+import type { DatabaseRelay } from '../../lambdas/runtime/relay/database-relay.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { type BenchDatabase, PAYLOAD } from './database.ts';
 
@@ -17,7 +18,7 @@ const Placed = defineEvent({
   schema: z.object({ note: z.string() }),
 });
 
-const CONFIG: PostgresRelayConfig = {
+const CONFIG: DatabaseRelayConfig = {
   tableName: 'bench',
   busName: 'bench',
   claimLeaseMs: 60_000,
@@ -67,7 +68,7 @@ export function relayOf(
   { pool }: Pick<BenchDatabase, 'pool'>,
   bus: Bus,
   listen?: () => PgListener,
-): PostgresRelay {
+): DatabaseRelay {
   return createPostgresRelay({
     config: CONFIG,
     database: nodePostgres(pool),

@@ -4,7 +4,9 @@
  * @example
  * ```ts
  * import { createPool } from 'mysql2/promise';
- * await migrateMysql(mysql2(createPool(url)));
+ * const database = mysql2(createPool(url));
+ * await migrateMysql(database);
+ * const outbox = createMysqlOutbox({ config: readMysqlProducerConfig(process.env), database });
  * ```
  */
 export {
@@ -14,7 +16,14 @@ export {
   type Mysql2Queryable,
   mysql2,
 } from './mysql/databases.ts';
+export { createMysqlOutbox } from './mysql/mysql-outbox.ts';
+export { createMysqlRelay, createMysqlRelayHandler, type MysqlRelayDeps } from './mysql/mysql-relay.ts';
+export { readMysqlProducerConfig, readMysqlRelayConfig } from './mysql/mysql-settings.ts';
+export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
+export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export { migrateMysql } from './store/mysql/migrate.ts';
 export { mysqlErrno } from './store/mysql/mysql-error.ts';
+export { type ClaimMode, type ServerProblem, serverProblems } from './store/mysql/server-check.ts';
 export type { Database, Sql, SqlResult, SqlRow } from './store/sql/database.ts';
+export type { DatabaseOutbox, DatabaseOutboxDeps } from './store/sql/database-outbox.ts';
 export type { Migrated } from './store/sql/schema-version.ts';

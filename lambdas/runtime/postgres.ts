@@ -64,13 +64,9 @@ export { type PostgresPool, postgresPool } from './postgres/postgres-pool.ts';
 export {
   createPostgresRelay,
   createPostgresRelayHandler,
-  type PostgresPass,
-  type PostgresRelay,
   type PostgresRelayDeps,
 } from './postgres/postgres-relay.ts';
 export {
-  type PostgresProducerConfig,
-  type PostgresRelayConfig,
   type PostgresSettings,
   readPostgresProducerConfig,
   readPostgresRelayConfig,
@@ -78,6 +74,8 @@ export {
 } from './postgres/postgres-settings.ts';
 export type { PostgresTls } from './postgres/postgres-url.ts';
 export type { PgListener } from './postgres/wake-listener.ts';
+export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
+export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
 export type { OrderSeed } from './store/order-seed.ts';
 export type { PostgresEvents } from './store/postgres/inbox-row.ts';

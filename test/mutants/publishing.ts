@@ -150,7 +150,7 @@ export const publishingMutants = mutantsOf([
   ['a database that does not answer proves nothing', "sqlState(error) === '22023' ? 'aborted' : undefined", "'aborted'"],
   ['a transaction in progress may still be committed', "if (status === 'aborted') return 'aborted';", "if (status !== 'committed') return 'aborted';"],
   ['a row that was written after a question began is looked for again', 'if (hasEnded || isOver(tries))', "if (status === 'committed' || isOver(tries))"],
-  ['postgres/publish-group.ts', 'publish-group'],
+  ['relay/publish-group.ts', 'publish-group'],
   ['only events whose envelope was read are published', 'const read = rows.filter(({ unread }) => unread === undefined);', 'const read = rows;'],
   ['an event is published under its own lease only while the relay holds it', 'const held = await transitions.renew(row);', 'const held = (await transitions.renew(row)) ?? { ...row, leaseUntil: Number.POSITIVE_INFINITY };'],
   ['postgres/wake-listener.ts', 'wake-listener'],

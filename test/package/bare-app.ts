@@ -12,6 +12,7 @@ export const ENTRIES = [
   'cdk-mailroom/bridge',
   'cdk-mailroom/sources',
   'cdk-mailroom/postgres',
+  'cdk-mailroom/mysql',
   'cdk-mailroom/internals',
   'cdk-mailroom/testing',
 ] as const;

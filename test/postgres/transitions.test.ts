@@ -2,12 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
+import type { ClaimedEvent, DatabaseTransitions } from '../../lambdas/runtime/relay/database-transitions.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
-import type { ClaimedEvent } from '../../lambdas/runtime/store/postgres/outbox-claim.ts';
-import {
-  type PostgresTransitions,
-  postgresTransitions,
-} from '../../lambdas/runtime/store/postgres/relay-transitions.ts';
+import { postgresTransitions } from '../../lambdas/runtime/store/postgres/relay-transitions.ts';
 import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { type MemoryTelemetry, memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { relayConfig } from './support/relay-config.ts';
@@ -22,7 +19,7 @@ beforeAll(async () => {
 beforeEach(() => rig.clear());
 afterAll(() => rig.close());
 
-function transitionsOf(settings = {}, database: Sql = rig.database): PostgresTransitions {
+function transitionsOf(settings = {}, database: Sql = rig.database): DatabaseTransitions {
   telemetry = memoryTelemetry();
   const config = relayConfig(settings);
   return postgresTransitions({ config, database, clock: systemClock, random: systemRandomBytes, telemetry });

@@ -35,6 +35,7 @@ export type MailroomErrorCode =
   | 'JSON_TOO_DEEP'
   | 'NEWER_SCHEMA'
   | 'NO_COMMIT'
+  | 'NO_TRANSACTION'
   | 'NOT_AWAITED'
   | 'NOT_DECLARED'
   | 'SCHEDULE_BROKEN'

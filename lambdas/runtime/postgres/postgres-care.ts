@@ -1,7 +1,7 @@
 import { asMailroomError } from '../base/errors.ts';
 import { DAY_MS } from '../base/units.ts';
 import { DISCARDED_RETENTION_DAYS } from '../outbox/outbox-transitions.ts';
-import { eventIdTime } from '../store/event-id.ts';
+import { eventIdTime, lastIdOf } from '../store/event-id.ts';
 import { DELETED_AT_ONCE, deleteExpiredMessages } from '../store/postgres/inbox-retention.ts';
 import type { TransitionDeps } from '../store/postgres/relay-transitions.ts';
 import { readOneRow, readRows } from '../store/postgres/sql-rows.ts';
@@ -131,12 +131,6 @@ async function emitHealth({ database, telemetry }: TransitionDeps): Promise<void
     if (snapshot !== undefined) telemetry.duration('OldestSnapshotAge', snapshot);
     if (lag !== undefined) telemetry.gauge('SlotLagBytes', lag);
   }
-}
-
-/** The last id of a millisecond. */
-function lastIdOf(ms: number): string {
-  const hex = ms.toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7fff-bfff-ffffffffffff`;
 }
 
 /** @param deleteSome - deletes at most {@link DELETED_AT_ONCE} rows, and returns their number */

@@ -9,13 +9,13 @@ import { refuseOtherRelay, refuseUnpublishable } from '../outbox/captured-event.
 import { refuseReserved } from '../outbox/event-draft.ts';
 import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../outbox/outbox-entry.ts';
 import { cancelled } from '../outbox/outbox-transitions.ts';
+import type { DatabaseProducerConfig } from '../relay/database-config.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import { type SentCommit, wasCommitted } from '../store/postgres/commit-outcome.ts';
 import { storable, transitionOf } from '../store/postgres/outbox-writes.ts';
 import { type Database, type Sql, sqlState } from '../store/postgres/sql.ts';
 import { readOneRow, readRows } from '../store/postgres/sql-rows.ts';
-import type { PostgresProducerConfig } from './postgres-settings.ts';
 import { WAKE } from './wake-listener.ts';
 
 /** Writes events in transactions of PostgreSQL; created by {@link createPostgresOutbox}. */
@@ -77,7 +77,7 @@ export interface PostgresOutbox<Tx> {
 /** Dependencies of {@link createPostgresOutbox}. */
 export interface PostgresOutboxDeps<Tx> {
   /** From `readPostgresProducerConfig(process.env)`. */
-  readonly config: PostgresProducerConfig;
+  readonly config: DatabaseProducerConfig;
   /** Your driver or ORM. */
   readonly database: Database<Tx>;
   /**

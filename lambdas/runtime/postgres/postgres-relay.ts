@@ -1,88 +1,29 @@
-import { CLOCK_SKEW_MS, type Clock, systemClock } from '../base/clock.ts';
-import { asMailroomError, MailroomError } from '../base/errors.ts';
 import { requireGiven } from '../base/given-names.ts';
-import { MINUTE_MS } from '../base/units.ts';
-import type { Bus } from '../bus/event-bus.ts';
-import { tracedBus } from '../observe/message-spans.ts';
-import { type InvocationContext, powertoolsTelemetry, type Telemetry } from '../observe/telemetry.ts';
-import { flushSpans } from '../observe/tracer.ts';
-import { declaredSources } from '../relay/declared-sources.ts';
-import { GROUP_ROWS } from '../relay/publish-events.ts';
-import { CONCURRENCY, publishLimits, startPass } from '../relay/relay-context.ts';
-import { backoffMs } from '../store/backoff.ts';
-import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import { type ClaimedEvent, nextDueMs } from '../store/postgres/outbox-claim.ts';
-import { postgresTransitions, type TransitionDeps } from '../store/postgres/relay-transitions.ts';
+import type { InvocationContext } from '../observe/telemetry.ts';
+import {
+  type DatabaseRelay,
+  type DatabaseRelayDeps,
+  databaseRelay,
+  databaseRelayHandler,
+  relayParts,
+} from '../relay/database-relay.ts';
+import { nextDueMs } from '../store/postgres/outbox-claim.ts';
+import { postgresTransitions } from '../store/postgres/relay-transitions.ts';
 import type { Sql } from '../store/postgres/sql.ts';
 import { careForTables } from './postgres-care.ts';
-import type { PostgresRelayConfig } from './postgres-settings.ts';
-import { type GroupContext, publishGroup } from './publish-group.ts';
 import { type PgListener, wakeListener } from './wake-listener.ts';
 
-/** Publishes the events of a PostgreSQL database; created by {@link createPostgresRelay}. Any number may run at a time. */
-export interface PostgresRelay {
-  /**
-   * Runs until {@link PostgresRelay.stop}, or for a time. It never throws: what fails is logged, and tried again.
-   *
-   * @param until - the time after which it claims and publishes nothing, epoch milliseconds @default no end
-   */
-  run(until?: number): Promise<void>;
-  /** Publishes the events that are due now. @param until - as of {@link PostgresRelay.run} */
-  pass(until?: number): Promise<PostgresPass>;
-  /** Ends {@link PostgresRelay.run} after the calls that it has begun, and returns when it has ended. */
-  stop(): Promise<void>;
-  /** Ends the pause between two passes, for example on a notification. It is never needed. */
-  wake(): void;
-}
-
-/** The results of one pass. */
-export interface PostgresPass {
-  /** The number of events that it claimed. */
-  readonly claimed: number;
-  /** The number of those that the bus accepted. */
-  readonly published: number;
-  /** True if the database failed, or the bus accepted nothing for a while. */
-  readonly failed: boolean;
-}
-
 /** Dependencies of {@link createPostgresRelay}. */
-export interface PostgresRelayDeps {
-  /** From `readPostgresRelayConfig(process.env)`. */
-  readonly config: PostgresRelayConfig;
+export interface PostgresRelayDeps extends DatabaseRelayDeps {
   /** The database; each statement runs in its own transaction. */
   readonly database: Sql;
-  /** The bus on which events are published. */
-  readonly bus: Bus;
-  /** @default the machine's clock */
-  readonly clock?: Clock | undefined;
-  /** @default the machine's random source */
-  readonly random?: RandomBytes | undefined;
-  /** @default `powertoolsTelemetry` */
-  readonly telemetry?: Telemetry | undefined;
-  /** The maximum number of concurrent calls to the bus. @default 16 */
-  readonly concurrency?: number | undefined;
   /**
-   * Creates a connection to the database itself, such as `() => new Client(url)` of `pg`. {@link PostgresRelay.run} then sleeps while the queue is
+   * Creates a connection to the database itself, such as `() => new Client(url)` of `pg`. {@link DatabaseRelay.run} then sleeps while the queue is
    * empty, and the commit of an event wakes it. Without it, or while it fails, the relay polls. It pins a connection of RDS Proxy, and does not work through
    * PgBouncer: pass it only in a process that runs all the time. @default none
    */
   readonly listen?: (() => PgListener) | undefined;
 }
-
-/** Groups that are claimed and published at a time, so that the bus is busy while one of them is marked. */
-const GROUPS_AT_ONCE = 3;
-
-/** The longest pause of a relay that sleeps, milliseconds, for what no notification announces. */
-const SLEEP_MS = 5_000;
-
-/** A relay that has published nothing for this time falls asleep, milliseconds. */
-const QUIET_MS = 2_000;
-
-/** The longest pause while the database fails, milliseconds. */
-const FAILURE_PAUSE_MAX_MS = 10_000;
-
-/** The time for the marks and releases after the last publish of an invocation, milliseconds. */
-const END_MS = 8_000;
 
 /**
  * Creates a relay of a PostgreSQL database. It holds no lock and no transaction while it publishes: a claim is a lease.
@@ -102,110 +43,16 @@ const END_MS = 8_000;
  * await relay.run();
  * ```
  */
-export function createPostgresRelay(deps: PostgresRelayDeps): PostgresRelay {
+export function createPostgresRelay(deps: PostgresRelayDeps): DatabaseRelay {
   requireGiven('createPostgresRelay', deps, 'config', 'database', 'bus');
-  const { config, clock = systemClock, random = systemRandomBytes, concurrency = CONCURRENCY } = deps;
-  refuseShortLease(config);
-  const telemetry =
-    deps.telemetry ?? powertoolsTelemetry({ service: 'mailroom-relay', tableName: config.tableName });
-  const parts: TransitionDeps = { config, database: deps.database, clock, random, telemetry };
-  const transitions = postgresTransitions(parts);
-  const context: GroupContext = {
-    ...parts,
-    ...publishLimits(concurrency),
-    bus: tracedBus(deps.bus, config.busName),
-    transitions,
-    declared: declaredSources(config, telemetry),
-  };
-  let stopped = false;
-  let pause = new AbortController();
-  let running: Promise<void> = Promise.resolve();
-
-  const pass = (until = Number.POSITIVE_INFINITY, fully = false) =>
-    publishDue(context, () => !stopped && clock.now() < until, fully);
-
-  async function loop(until: number): Promise<void> {
-    const { listen } = deps;
-    const wake = () => pause.abort();
-    const listener = listen && wakeListener({ ...parts, listen, wake });
-    let careAt = clock.now();
-    let busyAt = careAt;
-    let failures = 0;
-    while (!stopped && clock.now() < until) {
-      if (clock.now() >= careAt) {
-        await careForTables(parts);
-        careAt = clock.now() + MINUTE_MS;
-        telemetry.flush();
-      }
-      // Read before the pass: only a pass that began asleep sees every event that was committed without a notification.
-      const isAsleep = listener?.isAsleep() ?? false;
-      const { claimed, failed } = await pass(Math.min(until, careAt), isAsleep);
-      failures = failed ? failures + 1 : 0;
-      if (claimed > 0 || failed) {
-        busyAt = clock.now();
-        listener?.awake();
-      }
-      if (claimed > 0 && !failed) continue;
-      const longest = Math.max(config.pollMs, FAILURE_PAUSE_MAX_MS);
-      let ms = failed ? backoffMs(failures, config.pollMs, longest, random) : config.pollMs;
-      if (isAsleep && !failed) {
-        listener?.check();
-        ms = Math.min(SLEEP_MS, await nextDueMs(deps.database).catch(() => config.pollMs));
-      } else if (clock.now() - busyAt >= QUIET_MS) listener?.fallAsleep();
-      await clock.sleep(Math.min(ms, until - clock.now(), careAt - clock.now()), pause.signal);
-      if (!stopped) pause = new AbortController();
-    }
-    await listener?.close();
-    telemetry.flush();
-  }
-
-  return {
-    pass: (until) => pass(until),
-    run: (until = Number.POSITIVE_INFINITY) => {
-      running = loop(until);
-      return running;
-    },
-    stop: () => {
-      stopped = true;
-      pause.abort();
-      return running;
-    },
-    wake: () => pause.abort(),
-  };
-}
-
-/** Claims, publishes and marks what is due, in several groups at a time once there is more than one. */
-async function publishDue(
-  context: GroupContext,
-  hasTime: () => boolean,
-  fully: boolean,
-): Promise<PostgresPass> {
-  const { transitions, telemetry } = context;
-  const breaker = startPass(context);
-  const tally = { claimed: 0, published: 0, failed: false };
-  const claim = async (first = false) => {
-    if (!hasTime() || breaker.isStopped()) return [];
-    try {
-      const rows = await transitions.claim(GROUP_ROWS, first && fully);
-      tally.claimed += rows.length;
-      return rows;
-    } catch (error) {
-      tally.failed = true;
-      telemetry.log.error('The relay could not claim events', { error: asMailroomError(error) });
-      return [];
-    }
-  };
-  const lane = async (rows: readonly ClaimedEvent[]) => {
-    for (let group = rows; group.length > 0; group = group.length < GROUP_ROWS ? [] : await claim()) {
-      // Not `+= await`, which would add to what the sum was before the call.
-      const published = await publishGroup(context, group, breaker, hasTime);
-      tally.published += published;
-    }
-  };
-  const first = await claim(true);
-  const others = first.length < GROUP_ROWS ? 0 : GROUPS_AT_ONCE - 1;
-  await Promise.all([lane(first), ...Array.from({ length: others }, async () => lane(await claim()))]);
-  return { ...tally, failed: tally.failed || breaker.isStopped() };
+  const { database, listen } = deps;
+  const parts = { ...relayParts(deps), database };
+  return databaseRelay(deps, parts, {
+    transitions: postgresTransitions(parts),
+    care: () => careForTables(parts),
+    listener: listen && ((wake) => wakeListener({ ...parts, listen, wake })),
+    nextDueMs: () => nextDueMs(database),
+  });
 }
 
 /**
@@ -222,22 +69,5 @@ async function publishDue(
 export function createPostgresRelayHandler(
   deps: PostgresRelayDeps,
 ): (event: unknown, context: InvocationContext) => Promise<void> {
-  const relay = createPostgresRelay(deps);
-  const { clock = systemClock, config } = deps;
-  return async (_event, lambda) => {
-    const now = clock.now();
-    const endsBy = now + lambda.getRemainingTimeInMillis();
-    await relay.run(Math.min(now + MINUTE_MS, endsBy - config.publishTimeoutMs - END_MS));
-    await flushSpans(clock, endsBy);
-  };
-}
-
-function refuseShortLease({ claimLeaseMs, publishTimeoutMs }: PostgresRelayConfig): void {
-  const shortest = 2 * publishTimeoutMs + CLOCK_SKEW_MS;
-  if (claimLeaseMs > shortest) return;
-  throw new MailroomError(
-    'BAD_CONFIG',
-    `claimLeaseMs is ${claimLeaseMs}, but it must be more than ${shortest} with a publishTimeoutMs of ${publishTimeoutMs}: an event is published only while its lease outlasts the call. ` +
-      'Raise MAILROOM_CLAIM_LEASE_MS.',
-  );
+  return databaseRelayHandler(createPostgresRelay(deps), deps);
 }

@@ -1,7 +1,12 @@
-import type { ProducerConfig, RelayConfig } from '../base/config.ts';
-import { busName, type Environment, integer, names, settings, text } from '../base/config-codec.ts';
+import type { Environment } from '../base/config-codec.ts';
 import { MailroomError } from '../base/errors.ts';
 import { jsonObject } from '../base/json.ts';
+import {
+  type DatabaseProducerConfig,
+  type DatabaseRelayConfig,
+  databaseProducerSettings,
+  databaseRelaySettings,
+} from '../relay/database-config.ts';
 import { isLoopback, type PostgresTls, readPostgresUrl } from './postgres-url.ts';
 
 /** The address of a PostgreSQL database, and how to log in. */
@@ -19,58 +24,20 @@ export interface PostgresSettings extends PostgresTls {
   readonly iam?: boolean | undefined;
 }
 
-/** Settings of a service that writes events to PostgreSQL. */
-export type PostgresProducerConfig = Pick<ProducerConfig, 'service' | 'publishes' | 'tableName'>;
-
-/** Settings of a relay of a PostgreSQL database. */
-export interface PostgresRelayConfig
-  extends Pick<
-    RelayConfig,
-    | 'tableName'
-    | 'busName'
-    | 'claimLeaseMs'
-    | 'publishTimeoutMs'
-    | 'maxAttempts'
-    | 'publishedRetentionDays'
-    | 'sources'
-  > {
-  /** The pause after a pass that found no event, milliseconds. */
-  readonly pollMs: number;
-}
-
 const REMEDY = 'deploy the construct that sets it, or set the variable yourself (docs/postgres.md).';
 
-/** Settings of a service that writes events to PostgreSQL. `MAILROOM_TABLE` is the dimension `table` of its metrics. */
-export const postgresProducerSettings = settings<PostgresProducerConfig>(
-  {
-    service: text('MAILROOM_SERVICE'),
-    tableName: text('MAILROOM_TABLE'),
-    publishes: names('MAILROOM_PUBLISHES'),
-  },
-  REMEDY,
-);
+/** Settings of a service that writes events to PostgreSQL. */
+export const postgresProducerSettings = databaseProducerSettings(REMEDY);
 
 /** Settings of a relay of a PostgreSQL database. */
-export const postgresRelaySettings = settings<PostgresRelayConfig>(
-  {
-    tableName: text('MAILROOM_TABLE'),
-    busName: busName('MAILROOM_BUS'),
-    claimLeaseMs: integer('MAILROOM_CLAIM_LEASE_MS', 1_000, 900_000),
-    publishTimeoutMs: integer('MAILROOM_PUBLISH_TIMEOUT_MS', 100, 60_000),
-    maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
-    publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
-    sources: names('MAILROOM_SOURCES'),
-    pollMs: integer('MAILROOM_POLL_MS', 50, 60_000),
-  },
-  REMEDY,
-);
+export const postgresRelaySettings = databaseRelaySettings(REMEDY);
 
 /**
  * Reads the settings of a producer from its environment.
  *
  * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
-export function readPostgresProducerConfig(env: Environment): PostgresProducerConfig {
+export function readPostgresProducerConfig(env: Environment): DatabaseProducerConfig {
   return postgresProducerSettings.read(env);
 }
 
@@ -79,7 +46,7 @@ export function readPostgresProducerConfig(env: Environment): PostgresProducerCo
  *
  * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
-export function readPostgresRelayConfig(env: Environment): PostgresRelayConfig {
+export function readPostgresRelayConfig(env: Environment): DatabaseRelayConfig {
   return postgresRelaySettings.read(env);
 }
 

@@ -3,6 +3,7 @@ import { type Clock, withDeadline } from '../base/clock.ts';
 import { asMailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
+import type { WakeListener } from '../relay/database-relay.ts';
 import { backoffMs } from '../store/backoff.ts';
 import type { RandomBytes } from '../store/event-id.ts';
 
@@ -33,19 +34,6 @@ const NOTIFY_MYSELF = "SELECT pg_catalog.pg_notify('mailroom'::text, $1::text)";
 
 /** A connection that does not receive its own notification by then cannot be used: it is probably one of a pooler. */
 const PROOF_MS = 5_000;
-
-/** The connection on which a relay listens while it sleeps. */
-export interface WakeListener {
-  /** True if every commit of an event wakes the relay. */
-  isAsleep(): boolean;
-  /** Begins to fall asleep; the relay is woken for its last look at the queue when it has. */
-  fallAsleep(): void;
-  /** Makes commits stop waking the relay. */
-  awake(): void;
-  /** Replaces a connection that has not answered the last call of this. */
-  check(): void;
-  close(): Promise<void>;
-}
 
 /** Dependencies of {@link wakeListener}. */
 export interface WakeDeps {

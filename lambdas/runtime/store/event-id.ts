@@ -73,6 +73,12 @@ export function eventIdTime(eventId: string): number {
   return Number.parseInt(eventId.slice(0, 8) + eventId.slice(9, 13), 16);
 }
 
+/** Returns the last event id of a time. @param ms - epoch milliseconds */
+export function lastIdOf(ms: number): string {
+  const hex = ms.toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7fff-bfff-ffffffffffff`;
+}
+
 /**
  * Returns the shard of an event id, 0 to 255.
  *

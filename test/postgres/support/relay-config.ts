@@ -1,7 +1,7 @@
-import type { PostgresRelayConfig } from '../../../lambdas/runtime/postgres/postgres-settings.ts';
+import type { DatabaseRelayConfig } from '../../../lambdas/runtime/relay/database-config.ts';
 
 /** The settings of a relay, without a wait that a test would have to sit out. */
-export function relayConfig(settings: Partial<PostgresRelayConfig> = {}): PostgresRelayConfig {
+export function relayConfig(settings: Partial<DatabaseRelayConfig> = {}): DatabaseRelayConfig {
   return {
     tableName: 'Mailroom',
     busName: 'bus',

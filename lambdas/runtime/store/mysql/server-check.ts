@@ -5,7 +5,7 @@ import { mysqlErrno } from './mysql-error.ts';
 import { TABLES } from './schema.ts';
 
 /** A setting of the server, or a property of a table, with which events can be lost, damaged or never published. */
-interface ServerProblem {
+export interface ServerProblem {
   /** The name of the setting or the table. */
   readonly subject: string;
   /** Its value, the possible damage, and the remedy. */
@@ -76,11 +76,12 @@ const RULES: readonly (readonly [
 ];
 
 /**
- * Returns what is wrong with the server of a connection and with the tables; nothing, if they can be used.
+ * Reads the settings of the server of a connection, and the engines and character sets of the tables.
  *
- * @param claim - how the relay claims @default 'skip-locked'
+ * @param claim - the way in which the relay claims @default 'skip-locked'
+ * @returns the problems, each with its remedy; empty if events are safe
  */
-async function serverProblems(sql: Sql, claim: ClaimMode = 'skip-locked'): Promise<ServerProblem[]> {
+export async function serverProblems(sql: Sql, claim: ClaimMode = 'skip-locked'): Promise<ServerProblem[]> {
   return [
     ...(await settingProblems(sql)),
     ...(await tableProblems(sql)),

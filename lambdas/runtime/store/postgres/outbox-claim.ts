@@ -3,19 +3,11 @@ import type { Clock } from '../../base/clock.ts';
 import type { RelayConfig } from '../../base/config.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../bus/event-bus.ts';
 import { xrayHeaderOf } from '../../observe/trace-context.ts';
-import type { EventRow } from '../../relay/publish-events.ts';
+import type { ClaimedEvent } from '../../relay/database-transitions.ts';
 import { claimRange, SETTLED_MS } from './claim-range.ts';
 import type { Sql } from './sql.ts';
 import { type RowOf, readRows } from './sql-rows.ts';
 import { refuseBlind, seesAll } from './whole-view.ts';
-
-/** An event that this relay holds. */
-export interface ClaimedEvent extends EventRow {
-  /** Identifies the claim. */
-  readonly fence: string;
-  /** Its envelope was not read: it is too large for the bus, or did not fit into what one claim reads. */
-  readonly unread?: 'too-large' | 'later' | undefined;
-}
 
 /** Dependencies of {@link eventClaim}. */
 export interface ClaimDeps {

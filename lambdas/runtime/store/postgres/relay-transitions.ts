@@ -10,32 +10,12 @@ import {
   UNMARKED,
   UNRECORDED,
 } from '../../outbox/publish-records.ts';
-import type { Transitions } from '../../relay/publish-events.ts';
+import type { ClaimedEvent, DatabaseTransitions } from '../../relay/database-transitions.ts';
 import type { RandomBytes } from '../event-id.ts';
-import { type ClaimDeps, type ClaimedEvent, eventClaim } from './outbox-claim.ts';
+import { type ClaimDeps, eventClaim } from './outbox-claim.ts';
 import { insertPublished, storable, transitionOf } from './outbox-writes.ts';
 import { isRetryable, sqlState } from './sql.ts';
 import { type Columns, type RowOf, readRows } from './sql-rows.ts';
-
-/** Every transition of the queue that a relay makes. */
-export interface PostgresTransitions extends Transitions<ClaimedEvent> {
-  /**
-   * Claims the events that have been due the longest. It waits for no lock.
-   *
-   * @param fully - true to find also events that were committed late, at once
-   * @throws the database's error
-   */
-  claim(limit: number, fully?: boolean): Promise<ClaimedEvent[]>;
-  /**
-   * Releases events that were not published, without counting an attempt. It never throws.
-   *
-   * @param afterMs - they are due again after half of this to all of it, so that those of one failed call do not meet again
-   * @param error - stored as their last error @default they keep it
-   */
-  release(rows: readonly ClaimedEvent[], afterMs: number, error?: unknown): Promise<void>;
-  /** Begins the lease of an event again, if no other relay has claimed it. It never throws. @returns `undefined` if it is not held */
-  renew(row: ClaimedEvent): Promise<ClaimedEvent | undefined>;
-}
 
 /** Dependencies of {@link postgresTransitions}. */
 export interface TransitionDeps extends ClaimDeps {
@@ -63,7 +43,7 @@ UPDATE mailroom.pending p SET fence = NULL, last_error = coalesce($4::text, p.la
 FROM locked WHERE p.event_id = locked.event_id AND p.fence = $2::uuid`;
 
 /** Creates the transitions of one relay, each one statement in its own transaction, on the clock of the database. */
-export function postgresTransitions(deps: TransitionDeps): PostgresTransitions {
+export function postgresTransitions(deps: TransitionDeps): DatabaseTransitions {
   const { config, database, clock, telemetry } = deps;
 
   /** Repeats a statement that changes nothing the second time. @returns `undefined` if it failed */

@@ -3,6 +3,7 @@ import { nameProblems, requireGiven } from '../../../../lambdas/runtime/base/giv
 import * as bridges from '../../../../lambdas/runtime/bridge.ts';
 import { createOncePerKey } from '../../../../lambdas/runtime/http.ts';
 import * as runtime from '../../../../lambdas/runtime/index.ts';
+import * as mysql from '../../../../lambdas/runtime/mysql.ts';
 import * as postgres from '../../../../lambdas/runtime/postgres.ts';
 import * as sources from '../../../../lambdas/runtime/sources.ts';
 import { explore, memoryRelay } from '../../../../testing/index.ts';
@@ -53,6 +54,8 @@ const FUNCTIONS: readonly [string, unknown, readonly string[]][] = [
   ],
   ['createPostgresInboxProcessor', postgres.createPostgresInboxProcessor, ['config', 'database', 'outbox']],
   ['createPostgresRelay', postgres.createPostgresRelay, ['config', 'database', 'bus']],
+  ['createMysqlOutbox', mysql.createMysqlOutbox, ['config', 'database']],
+  ['createMysqlRelay', mysql.createMysqlRelay, ['config', 'database', 'bus']],
   ['createOncePerKey', createOncePerKey, ['client', 'tableName', 'operation']],
   ['memoryRelay', memoryRelay, ['table', 'bus']],
 ];

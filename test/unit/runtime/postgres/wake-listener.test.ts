@@ -1,9 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import {
-  type PgListener,
-  type WakeListener,
-  wakeListener,
-} from '../../../../lambdas/runtime/postgres/wake-listener.ts';
+import { type PgListener, wakeListener } from '../../../../lambdas/runtime/postgres/wake-listener.ts';
+import type { WakeListener } from '../../../../lambdas/runtime/relay/database-relay.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { type ManualClock, manualClock } from '../../../../testing/manual-clock.ts';
 import { type MemoryTelemetry, memoryTelemetry } from '../../../../testing/memory-telemetry.ts';

@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
-import { type GroupContext, publishGroup } from '../../../../lambdas/runtime/postgres/publish-group.ts';
+import type { ClaimedEvent } from '../../../../lambdas/runtime/relay/database-transitions.ts';
+import { type GroupContext, publishGroup } from '../../../../lambdas/runtime/relay/publish-group.ts';
 import { publishLimits, startPass } from '../../../../lambdas/runtime/relay/relay-context.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
-import type { ClaimedEvent } from '../../../../lambdas/runtime/store/postgres/outbox-claim.ts';
 import { type ManualClock, manualClock } from '../../../../testing/manual-clock.ts';
 import { memoryBus } from '../../../../testing/memory-bus.ts';
 import { memoryTelemetry } from '../../../../testing/memory-telemetry.ts';

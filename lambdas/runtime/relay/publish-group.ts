@@ -1,16 +1,10 @@
 import { MailroomError } from '../base/errors.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../bus/event-bus.ts';
-import type { BusBreaker } from '../relay/bus-breaker.ts';
-import type { DeclaredSources } from '../relay/declared-sources.ts';
-import {
-  type PublishContext,
-  type PublishOutcome,
-  publishEvents,
-  withOutcome,
-} from '../relay/publish-events.ts';
-import type { ClaimedEvent } from '../store/postgres/outbox-claim.ts';
-import type { PostgresTransitions } from '../store/postgres/relay-transitions.ts';
+import type { BusBreaker } from './bus-breaker.ts';
+import type { ClaimedEvent, DatabaseTransitions } from './database-transitions.ts';
+import type { DeclaredSources } from './declared-sources.ts';
+import { type PublishContext, type PublishOutcome, publishEvents, withOutcome } from './publish-events.ts';
 
 /** Events that the bus did not accept, or whose source it refuses, are due again after at most this time, milliseconds. */
 const BUS_BACKOFF_MS = 10_000;
@@ -20,7 +14,7 @@ const UNDECLARED_WAIT_MS = 5 * MINUTE_MS;
 
 /** Dependencies of {@link publishGroup}. */
 export interface GroupContext extends PublishContext<ClaimedEvent> {
-  readonly transitions: PostgresTransitions;
+  readonly transitions: DatabaseTransitions;
   readonly declared: DeclaredSources;
 }
 

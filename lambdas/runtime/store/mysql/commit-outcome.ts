@@ -1,0 +1,60 @@
+import { MailroomError } from '../../base/errors.ts';
+import { backoffMs } from '../backoff.ts';
+import type { OutcomeDeps } from '../sql/database-outbox.ts';
+import { readOneRow } from '../sql/sql-rows.ts';
+import { booleanText, ID, idParameter } from './expressions.ts';
+
+/** A locking read waits for `innodb_lock_wait_timeout`, 50 seconds, so a question may take longer than this. */
+const OUTCOME_WAIT_MS = 40_000;
+
+/** A row that only one transaction has written. */
+export interface CommitProof {
+  readonly table: 'event' | 'commit';
+  /** A UUID. */
+  readonly id: string;
+}
+
+/**
+ * The row, and whether the server is a replica. The read locks the row: so it waits until the transaction that inserted it has ended, and
+ * reads its outcome.
+ */
+function question(table: CommitProof['table']): string {
+  const replica = ['read_only', 'innodb_read_only'].map(
+    (name) => `CAST(@@global.${name} AS CHAR) NOT IN ('0', 'OFF')`,
+  );
+  return `SELECT ${booleanText(`w.${table}_id IS NOT NULL`)} AS done, ${booleanText(replica.join(' OR '))} AS is_replica
+FROM (SELECT 1 AS one) o LEFT JOIN mailroom.${table} w ON w.${table}_id = ${ID} LOCK IN SHARE MODE`;
+}
+
+/**
+ * The outcome of a transaction whose COMMIT failed: a lost connection does not tell.
+ *
+ * *Invariant: it was committed only if its row exists, and was not only if a server that is no replica has waited for the lock on that row
+ * and found none.* A transaction holds the lock on the row that it has inserted until it ends. A replica may lag behind: its rows prove a commit, but
+ * the absence of a row proves nothing.
+ *
+ * @param cause - the error of the COMMIT
+ * @throws `COMMIT_UNKNOWN`
+ */
+export async function wasCommitted(
+  { database, clock, random }: OutcomeDeps,
+  { table, id }: CommitProof,
+  cause: unknown,
+): Promise<boolean> {
+  const endsBy = clock.now() + OUTCOME_WAIT_MS;
+  for (let tries = 1; ; tries += 1) {
+    const answer = await readOneRow(database, question(table), [idParameter(id)], {
+      done: 'boolean',
+      is_replica: 'boolean',
+    }).catch(() => undefined);
+    if (answer?.done) return true;
+    if (answer !== undefined && !answer.is_replica) return false;
+    if (clock.now() >= endsBy) break;
+    await clock.sleep(backoffMs(tries, 50, 1_000, random));
+  }
+  throw new MailroomError(
+    'COMMIT_UNKNOWN',
+    `The answer to a COMMIT was lost, and the database does not tell whether it was committed. Before you repeat the transaction, look for the row ${id} in mailroom.${table}.`,
+    { cause },
+  );
+}

@@ -1,0 +1,104 @@
+import { MailroomError } from '../../base/errors.ts';
+import type { MintedEvent } from '../../outbox/outbox-entry.ts';
+import type { Sql } from '../sql/database.ts';
+import type { OutboxStatements } from '../sql/database-outbox.ts';
+import { readRows } from '../sql/sql-rows.ts';
+import { type CommitProof, wasCommitted } from './commit-outcome.ts';
+import { ID, idParameter, KEY, NOW, TEXT, TIME, textParameter } from './expressions.ts';
+import { isRepeatable, mysqlErrno } from './mysql-error.ts';
+import { makeTransition } from './outbox-transition.ts';
+
+/** A statement has at most this many characters of envelopes, and one envelope more: `max_allowed_packet` may be as small as 2 MB. */
+const STATEMENT_CHARS_MAX = 500_000;
+
+/** There is no savepoint outside a transaction. */
+const NO_SAVEPOINT = 1305;
+
+const EVENT_ROW = `(${ID}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT})`;
+
+const QUEUE_ROW = `(${ID}, COALESCE(${TIME}, ${NOW}))`;
+
+/** The event was cancelled before. A locking read: a snapshot may be older than another cancellation. */
+const CANCELLED = `SELECT 1 AS one FROM mailroom.cancelled c JOIN mailroom.event e USING (event_id)
+WHERE c.event_id = ${ID} AND CAST(e.source AS BINARY) = ${KEY} LOCK IN SHARE MODE`;
+
+/**
+ * The statements of the outbox.
+ *
+ * *Invariant: an event and its place in the queue are written together, or neither is.* MySQL undoes a single statement that fails and goes
+ * on with the transaction, which its owner may commit; and without a transaction it commits each statement. So both are inserted behind a
+ * savepoint, which only a transaction has.
+ */
+export const mysqlOutboxStatements: OutboxStatements<CommitProof> = {
+  factory: 'createMysqlOutbox',
+  insert: async (sql, minted) => {
+    await requireTransaction(sql);
+    try {
+      for (const part of partsOf(minted)) await insertPart(sql, part);
+    } catch (error) {
+      // After a deadlock there is no transaction any more, and nothing to undo.
+      await sql.query('ROLLBACK TO SAVEPOINT mailroom').catch(() => {});
+      throw error;
+    }
+  },
+  proofOf: (eventId) => ({ table: 'event', id: eventId }),
+  mark: async (sql, id) => {
+    // A deadlock that the caller did not throw has ended its transaction: this row would prove it by itself.
+    await requireTransaction(sql);
+    await sql.query(`INSERT INTO mailroom.commit (commit_id) VALUES (${ID})`, [idParameter(id)]);
+    return { table: 'commit', id };
+  },
+  wasCommitted,
+  isRepeatable,
+  cancel: async (sql, { eventId, dueAt, now }, cancellation) => {
+    const source = textParameter(cancellation.source);
+    // A claim skips the locked row, and finds none after the commit.
+    if (await makeTransition(sql, now, [eventId, dueAt, source], cancellation)) return true;
+    return (await readRows(sql, CANCELLED, [idParameter(eventId), source], {})).length > 0;
+  },
+};
+
+/** @throws `NO_TRANSACTION` */
+async function requireTransaction(sql: Sql): Promise<void> {
+  try {
+    await sql.query('SAVEPOINT mailroom');
+    await sql.query('ROLLBACK TO SAVEPOINT mailroom');
+  } catch (error) {
+    if (mysqlErrno(error) !== NO_SAVEPOINT) throw error;
+    throw new MailroomError(
+      'NO_TRANSACTION',
+      'The connection is not in a transaction, so an event could be stored without its place in the queue. Begin one, and pass its connection or transaction.',
+      { cause: error },
+    );
+  }
+}
+
+async function insertPart(sql: Sql, part: readonly MintedEvent[]): Promise<void> {
+  await sql.query(
+    `INSERT INTO mailroom.event (event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope) VALUES ${part.map(() => EVENT_ROW).join(', ')}`,
+    part.flatMap(({ eventId, entry, aggregate }) => [
+      idParameter(eventId),
+      ...[entry.source, entry.detailType, entry.traceHeader, aggregate.type, aggregate.id, entry.detail].map(
+        textParameter,
+      ),
+    ]),
+  );
+  await sql.query(
+    `INSERT INTO mailroom.pending (event_id, due_at) VALUES ${part.map(() => QUEUE_ROW).join(', ')}`,
+    part.flatMap(({ eventId, dueAt }) => [idParameter(eventId), dueAt ?? null]),
+  );
+}
+
+function partsOf(minted: readonly MintedEvent[]): MintedEvent[][] {
+  const parts: MintedEvent[][] = [[]];
+  let chars = 0;
+  for (const event of minted) {
+    if (chars > STATEMENT_CHARS_MAX) {
+      parts.push([]);
+      chars = 0;
+    }
+    parts.at(-1)?.push(event);
+    chars += event.entry.detail.length;
+  }
+  return parts;
+}

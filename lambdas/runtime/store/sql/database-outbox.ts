@@ -1,0 +1,202 @@
+import { type Clock, systemClock } from '../../base/clock.ts';
+import { requireGiven } from '../../base/given-names.ts';
+import type { Envelope, EventDraft } from '../../events/event.ts';
+import { sendSpan } from '../../observe/message-spans.ts';
+import { ownTelemetry, type Telemetry } from '../../observe/telemetry.ts';
+import { safeTelemetry } from '../../observe/telemetry-wrappers.ts';
+import { createTracer, inSpan } from '../../observe/tracer.ts';
+import { refuseReserved } from '../../outbox/event-draft.ts';
+import { refuseTooLarge } from '../../outbox/event-size.ts';
+import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../../outbox/outbox-entry.ts';
+import { cancelled, type EventTransition } from '../../outbox/outbox-transitions.ts';
+import type { DatabaseProducerConfig } from '../../relay/database-config.ts';
+import { backoffMs } from '../backoff.ts';
+import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../event-id.ts';
+import type { Database, Sql } from './database.ts';
+
+/** Writes events in transactions of a database; created by {@link createMysqlOutbox}. */
+export interface DatabaseOutbox<Tx> {
+  /**
+   * Writes events in a transaction of yours: they are published if and only if it commits. If it throws one of the codes below, nothing was
+   * sent; any other error is the database's, and your transaction must be rolled back.
+   *
+   * @param cause - the event being handled, whose correlation id and trace the new events inherit @default none
+   * @returns the envelopes that will be published, in the order of `events`
+   * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`; `NO_TRANSACTION` if the connection is in none
+   *
+   * @example
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.insert(orders).values(order);
+   *   await outbox.write(tx, [OrderPlaced.create({ aggregateId: order.id, data: { totalCents: 4200 } })]);
+   * });
+   * ```
+   */
+  write(tx: Tx, events: readonly EventDraft[], cause?: CausingEvent): Promise<readonly Envelope[]>;
+
+  /**
+   * Runs a function in a READ COMMITTED transaction, writes the events that it returns, and commits. It runs the function again, at most
+   * 5 times in total, after a deadlock, a lock timeout or on a read-only server, always in a new transaction: let it change nothing
+   * else. If the answer to COMMIT is lost, it looks for a row of the transaction.
+   *
+   * @returns the envelopes that will be published: the transaction was committed
+   * @throws `COMMIT_UNKNOWN` if the database does not tell whether it was committed. After any other error, nothing was written
+   *
+   * @example
+   * ```ts
+   * await outbox.commit(async (tx) => {
+   *   await tx.query('INSERT INTO orders (id, total_cents) VALUES (?, ?)', [id, 4200]);
+   *   return [OrderPlaced.create({ aggregateId: id, data: { totalCents: 4200 } })];
+   * });
+   * ```
+   */
+  commit(run: (tx: Tx) => Promise<readonly EventDraft[]>): Promise<readonly Envelope[]>;
+
+  /**
+   * Cancels a scheduled event of this service in a transaction of yours: if that commits, the event is never published.
+   *
+   * @returns `cancelled`, now or before; `too-late`: a relay has taken it, it was published, it is not scheduled, or it belongs to another
+   * service; also if it has no row, because the transaction that writes it has not committed
+   * @throws `BAD_EVENT_ID` if the text is not an event id
+   *
+   * @example
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.update(orders).set({ paid: true }).where(eq(orders.id, id));
+   *   await outbox.cancel(tx, order.expiryId);
+   * });
+   * ```
+   */
+  cancel(tx: Tx, eventId: string): Promise<'cancelled' | 'too-late'>;
+}
+
+/** Dependencies of the outbox of a database. */
+export interface DatabaseOutboxDeps<Tx> {
+  /** From `readMysqlProducerConfig(process.env)`. */
+  readonly config: DatabaseProducerConfig;
+  /** Your driver or ORM. */
+  readonly database: Database<Tx>;
+  /** @default the machine's clock */
+  readonly clock?: Clock | undefined;
+  /** @default the machine's random source */
+  readonly random?: RandomBytes | undefined;
+  /** If you pass one, you flush it. @default Powertools in a Lambda function, flushed after each commit; otherwise none */
+  readonly telemetry?: Telemetry | undefined;
+}
+
+/** The statements of the outbox of one kind of database. */
+export interface OutboxStatements<Proof> {
+  /** The name of the factory, for errors. */
+  readonly factory: string;
+  /** Writes events and their places in the queue. @param minted - at least one */
+  insert(sql: Sql, minted: readonly MintedEvent[]): Promise<void>;
+  /** Returns the proof of a transaction that has written this event. */
+  proofOf(eventId: string): Proof;
+  /** Writes a row by which a transaction without events is recognized. @param id - new */
+  mark(sql: Sql, id: string): Promise<Proof>;
+  /** Returns true if a transaction whose COMMIT failed was committed, false if it never will be. @throws `COMMIT_UNKNOWN` */
+  wasCommitted(deps: OutcomeDeps, proof: Proof, cause: unknown): Promise<boolean>;
+  /** Returns true if the database has rolled a transaction back that may succeed now. */
+  isRepeatable(error: unknown): boolean;
+  /** Makes a transition of an event that no relay has held. @returns true if the event is in its new state, now or before */
+  cancel(
+    sql: Sql,
+    event: { readonly eventId: string; readonly dueAt: number; readonly now: number },
+    cancellation: EventTransition & { readonly source: string },
+  ): Promise<boolean>;
+}
+
+/** Dependencies of a question about a transaction. */
+export interface OutcomeDeps {
+  readonly database: Sql;
+  readonly clock: Clock;
+  readonly random: RandomBytes;
+}
+
+/** Tries of a transaction that the database rolled back, and that may succeed now. */
+const TRIES = 5;
+
+/**
+ * Creates the outbox of a service that keeps its data in a database of its own.
+ *
+ * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
+ */
+export function databaseOutbox<Tx, Proof>(
+  statements: OutboxStatements<Proof>,
+  deps: DatabaseOutboxDeps<Tx>,
+): DatabaseOutbox<Tx> {
+  requireGiven(statements.factory, deps, 'config', 'database');
+  const { config, database, clock = systemClock, random = systemRandomBytes } = deps;
+  refuseReserved(config.service);
+  const own =
+    deps.telemetry === undefined && process.env.AWS_LAMBDA_FUNCTION_NAME !== undefined
+      ? ownTelemetry(config, {})
+      : undefined;
+  const given = deps.telemetry ?? own;
+  const telemetry = given && safeTelemetry(given);
+  const tracer = createTracer();
+  // A database has no shards: the last byte of the id is random.
+  const context = { config: { ...config, shards: 256 }, clock, random, tracer };
+
+  const mint = async (events: readonly EventDraft[], cause?: CausingEvent) => {
+    const minted: MintedEvent[] = [];
+    for (const draft of events) minted.push(await mintEvent(context, draft, cause));
+    for (const { entry } of minted) refuseTooLarge(entry);
+    return minted;
+  };
+
+  /** Writes the rows that prove the commit. */
+  const prove = async (sql: Sql, minted: readonly MintedEvent[]): Promise<Proof> => {
+    const [first] = minted;
+    if (first === undefined) return statements.mark(sql, mintEventId(clock.now(), 256, random));
+    await statements.insert(sql, minted);
+    return statements.proofOf(first.eventId);
+  };
+
+  const commit: DatabaseOutbox<Tx>['commit'] = async (run) => {
+    for (let attempt = 1; ; attempt += 1) {
+      let sent: { readonly proof: Proof } | undefined;
+      let envelopes: readonly Envelope[] = [];
+      try {
+        await database.transaction(async (tx) => {
+          const minted = await mint(await run(tx));
+          const proof = await prove(database.in(tx), minted);
+          envelopes = minted.map(envelopeOf);
+          sent = { proof };
+        });
+        return envelopes;
+      } catch (error) {
+        // Otherwise no COMMIT was sent.
+        if (
+          sent !== undefined &&
+          (await statements.wasCommitted({ database, clock, random }, sent.proof, error))
+        )
+          return envelopes;
+        if (!statements.isRepeatable(error) || attempt >= TRIES) throw error;
+        await clock.sleep(backoffMs(attempt, 25, 400, random));
+      }
+    }
+  };
+
+  return {
+    write: async (tx, events, cause) => {
+      if (events.length === 0) return [];
+      const minted = await mint(events, cause);
+      await statements.insert(database.in(tx), minted);
+      return minted.map(envelopeOf);
+    },
+    cancel: async (tx, eventId) => {
+      const now = clock.now();
+      const cancellation = cancelled(eventId, config.service, now);
+      const event = { eventId, dueAt: eventIdTime(eventId), now };
+      return (await statements.cancel(database.in(tx), event, cancellation)) ? 'cancelled' : 'too-late';
+    },
+    commit: (run) =>
+      inSpan(tracer, sendSpan(config, []), async () => {
+        const envelopes = await commit(run);
+        telemetry?.count('EventsCommitted', envelopes.length);
+        own?.flush();
+        return envelopes;
+      }),
+  };
+}
