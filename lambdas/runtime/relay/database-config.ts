@@ -1,7 +1,7 @@
 import type { ProducerConfig, RelayConfig } from '../base/config.ts';
 import { busName, integer, names, settings, text } from '../base/config-codec.ts';
 
-/** Settings of a service that writes events to a database of its own. */
+/** Settings of a service that writes events to its own database. */
 export type DatabaseProducerConfig = Pick<ProducerConfig, 'service' | 'publishes' | 'tableName'>;
 
 /** Settings of a relay of a database. */

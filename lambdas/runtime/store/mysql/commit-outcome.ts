@@ -29,7 +29,7 @@ FROM (SELECT 1 AS one) o LEFT JOIN mailroom.${table} w ON w.${table}_id = ${ID} 
 /**
  * The outcome of a transaction whose COMMIT failed: a lost connection does not tell.
  *
- * *Invariant: it was committed only if its row exists, and was not only if a server that is no replica has waited for the lock on that row
+ * *Invariant: it was committed only if its row exists, and was not only if a primary has waited for the lock on that row
  * and found none.* A transaction holds the lock on the row that it has inserted until it ends. A replica may lag behind: its rows prove a commit, but
  * the absence of a row proves nothing.
  *

@@ -21,7 +21,7 @@ import {
 import type { ClaimMode } from './server-check.ts';
 
 /** Dependencies of {@link eventClaim}. */
-export interface ClaimDeps {
+export interface MysqlClaimDeps {
   /** Those of its relay. */
   readonly config: DatabaseRelayConfig;
   readonly database: Database<unknown>;
@@ -80,7 +80,7 @@ export function eventClaim({
   database,
   clock,
   claim = 'skip-locked',
-}: ClaimDeps): (limit: number) => Promise<ClaimedEvent[]> {
+}: MysqlClaimDeps): (limit: number) => Promise<ClaimedEvent[]> {
   return async (limit) => {
     if (limit < 1) return [];
     const fence = randomUUID();

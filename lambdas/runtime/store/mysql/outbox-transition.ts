@@ -15,14 +15,14 @@ import {
   textParameter,
 } from './expressions.ts';
 
-type StoredColumns = Readonly<
+type TransitionColumns = Readonly<
   Partial<Record<keyof EventTransition['set'], readonly [column: string, value: string]>>
 >;
 
-const FAILURE: StoredColumns = { attempts: ['attempts', '?'], lastError: ['last_error', TEXT] };
+const FAILURE: TransitionColumns = { attempts: ['attempts', '?'], lastError: ['last_error', TEXT] };
 
 /** The columns of each state's table, with their new values. The tables have the names of the states. */
-const COLUMNS: Readonly<Record<OutboxStatus, StoredColumns>> = {
+const COLUMNS: Readonly<Record<OutboxStatus, TransitionColumns>> = {
   PENDING: { leaseUntil: ['due_at', FROM_NOW], ...FAILURE },
   PUBLISHED: { publishedAt: ['published_at', NOW] },
   DEAD: { deadAt: ['dead_at', NOW], ...FAILURE, fingerprint: ['fingerprint', TEXT] },
@@ -60,7 +60,7 @@ export async function makeTransition(
   if ((await readRows(sql, lock, [id, ...of], {})).length === 0) return false;
   const values: unknown[] = [];
   const given = Object.entries(set).flatMap(([name, value]) => {
-    const [column, expression] = COLUMNS[set.status ?? 'PENDING'][name as keyof StoredColumns] ?? [];
+    const [column, expression] = COLUMNS[set.status ?? 'PENDING'][name as keyof TransitionColumns] ?? [];
     if (column === undefined || expression === undefined) return [];
     if (expression === FROM_NOW) values.push(Number(value) - now);
     else if (expression === TEXT) values.push(textParameter(String(value)));

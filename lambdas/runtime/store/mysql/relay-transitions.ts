@@ -16,11 +16,11 @@ import type { Sql } from '../sql/database.ts';
 import { readRows } from '../sql/sql-rows.ts';
 import { byIds, ID, idParameter, idText, NOW, TEXT, textParameter } from './expressions.ts';
 import { isRepeatable, isRetryable, mysqlErrno } from './mysql-error.ts';
-import { type ClaimDeps, eventClaim } from './outbox-claim.ts';
+import { eventClaim, type MysqlClaimDeps } from './outbox-claim.ts';
 import { makeTransition, moveToPublished } from './outbox-transition.ts';
 
 /** Dependencies of {@link mysqlTransitions}. */
-export interface MysqlTransitionDeps extends ClaimDeps {
+export interface MysqlTransitionDeps extends MysqlClaimDeps {
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
 }
@@ -119,7 +119,7 @@ export function mysqlTransitions(deps: MysqlTransitionDeps): DatabaseTransitions
 }
 
 /**
- * Marks events as published, whoever holds them, because they *were* published; also those that became DEAD meanwhile. One that is in
+ * Marks events as published under any claim, because they *were* published; also those that became DEAD meanwhile. One that is in
  * neither table was marked by another relay.
  */
 async function mark(sql: Sql, ids: readonly string[]): Promise<true> {

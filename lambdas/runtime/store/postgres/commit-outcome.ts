@@ -1,8 +1,7 @@
-import type { Clock } from '../../base/clock.ts';
 import { MailroomError } from '../../base/errors.ts';
 import { backoffMs } from '../backoff.ts';
-import type { RandomBytes } from '../event-id.ts';
-import { type Sql, sqlState } from './sql.ts';
+import type { OutcomeDeps } from '../sql/database-outbox.ts';
+import { sqlState } from './sql.ts';
 import { readOneRow } from './sql-rows.ts';
 
 /** A server ends a transaction whose client is gone after `idle_in_transaction_session_timeout`, 30 seconds. */
@@ -22,13 +21,6 @@ export interface SentCommit {
 }
 
 const ANSWER = { status: 'text?', done: 'boolean' } as const;
-
-/** Dependencies of {@link outcomeOf}. */
-export interface OutcomeDeps {
-  readonly database: Sql;
-  readonly clock: Clock;
-  readonly random: RandomBytes;
-}
 
 /**
  * The outcome of a transaction whose COMMIT failed: a lost connection does not tell.

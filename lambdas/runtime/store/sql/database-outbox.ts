@@ -117,7 +117,7 @@ export interface OutcomeDeps {
 const TRIES = 5;
 
 /**
- * Creates the outbox of a service that keeps its data in a database of its own.
+ * Creates the outbox of a service that keeps its data in its own database.
  *
  * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
  */
