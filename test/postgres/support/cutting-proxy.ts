@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** Where the connection of the next COMMIT is cut: before it reaches the server, or after the server has answered it. */
 type Cut = 'before' | 'after';
 
-/** A proxy in front of PostgreSQL that loses connections on request. */
+/** A proxy in front of a database that loses connections on request. */
 export interface CuttingProxy {
   readonly port: number;
   /** Cuts the connection of the next COMMIT. */
@@ -27,7 +27,8 @@ export async function startCuttingProxy(serverPort: number): Promise<CuttingProx
       });
     }
     client.on('data', (data) => {
-      if (next !== undefined && /commit\0/i.test(data.toString('latin1'))) [cut, next] = [next, undefined];
+      if (next !== undefined && /commit(?:\0|$)/i.test(data.toString('latin1')))
+        [cut, next] = [next, undefined];
       if (cut === 'before') client.destroy();
       else upstream.write(data);
     });
