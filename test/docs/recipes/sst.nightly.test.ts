@@ -102,7 +102,7 @@ const calls = {
 await pulumi.runtime.setMocks({
   newResource: ({ type, name, inputs }) => {
     registered.push({ type, inputs });
-    return { id: name, state: { name, arn: 'arn:' + name, ...inputs } };
+    return { id: name, state: { name, arn: 'arn:' + name, functionUrl: 'https://orders', ...inputs } };
   },
   call: ({ token, inputs }) => calls[token]?.(inputs) ?? inputs,
 }, 'shop', 'dev', false);
