@@ -39,6 +39,20 @@ const DOCUMENTS: Readonly<Record<string, object>> = {
     more: false,
   },
   operations: { operations: [], more: false, unreadable: 0 },
+  why: {
+    verdict: {
+      ...{ state: 'processed', eventId: ID, consumer: null, text: 'By payments.', next: null },
+      ...{ cause: null, deadLetter: null },
+    },
+    ...{ more: false, searchedTo: null, effectsInDoubt: [], openEffects: [] },
+    events: [
+      {
+        ...{ eventId: ID, type: 'OrderPlaced', source: 'orders', aggregateType: null, aggregateId: null },
+        ...{ occurredAt: 1, correlationId: null, causationId: null, traceId: null, status: 'PUBLISHED' },
+        ...{ consumers: {}, caused: [], story: [] },
+      },
+    ],
+  },
 };
 
 /** A tab with a problem, whose readings answer with the documents above. */
@@ -66,7 +80,7 @@ async function opened(viewport: (typeof SIZES)[number], colorScheme: 'light' | '
   /** Opens a screen, and runs what it reads on a click. */
   const visit = async (screen: string) => {
     await page.evaluate(`location.hash = '#/${screen}'`);
-    await page.locator(`[aria-current][href="#/${screen}"]`).waitFor();
+    await page.locator(`[aria-current][href="#/${screen.split('/')[0]}"]`).waitFor();
   };
   const bottomOf = async (text: string | RegExp) => {
     const shown = page.locator('main').getByText(text).first();
@@ -104,6 +118,14 @@ describe.skipIf(browser === undefined).each(SIZES)('the first look, $width pixel
     const { visit, bottomOf } = await opened(size);
     await visit(screen);
     expect(await bottomOf(answer)).toBeLessThan(FIRST_LOOK);
+  });
+
+  test('an event shows its verdict', async () => {
+    const { page, visit } = await opened(size);
+    await visit(`event/${ID}`);
+    await shows(page.locator('.notice'), 'By payments.');
+    const box = await page.locator('.notice-title').boundingBox();
+    expect(box?.y).toBeLessThan(FIRST_LOOK - 8);
   });
 
   test('causes name their consumer in a column', async () => {
