@@ -1,5 +1,5 @@
 /**
- * `cdk-mailroom/mysql`: the outbox of services that keep their data in MySQL or MariaDB.
+ * `cdk-mailroom/mysql`: the outbox and the inbox of services that keep their data in MySQL or MariaDB.
  *
  * @example
  * ```ts
@@ -10,17 +10,41 @@
  * ```
  */
 export {
+  type ProcessingConfig,
+  type QueueConfig,
+  readMysqlConsumerConfig,
+  readMysqlInboxConfig,
+} from './base/consumer-config.ts';
+export type { ProcessingDeps } from './consume/consumer-context.ts';
+export {
   type Mysql2Connection,
   type Mysql2Pool,
   type Mysql2Query,
   type Mysql2Queryable,
   mysql2,
 } from './mysql/databases.ts';
+export {
+  createMysqlConsumer,
+  createMysqlInboxProcessor,
+  type MysqlConsumerDeps,
+  type MysqlInboxProcessor,
+  type MysqlProcessorDeps,
+} from './mysql/mysql-consumer.ts';
+export {
+  type MysqlCommit,
+  type MysqlHandler,
+  type MysqlHandlers,
+  type MysqlLeasedContext,
+  type MysqlTransactionalContext,
+  mysqlHandlers,
+} from './mysql/mysql-handlers.ts';
 export { createMysqlOutbox } from './mysql/mysql-outbox.ts';
 export { createMysqlRelay, createMysqlRelayHandler, type MysqlRelayDeps } from './mysql/mysql-relay.ts';
 export { readMysqlProducerConfig, readMysqlRelayConfig } from './mysql/mysql-settings.ts';
 export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
+export type { ProcessorDeps } from './sources/inbox-processor.ts';
+export type { MysqlEvents } from './store/mysql/inbox-row.ts';
 export { migrateMysql } from './store/mysql/migrate.ts';
 export { mysqlErrno } from './store/mysql/mysql-error.ts';
 export { type ClaimMode, type ServerProblem, serverProblems } from './store/mysql/server-check.ts';

@@ -49,7 +49,8 @@ export function newEventId(): string {
   return mintEventId(Date.now(), 2);
 }
 
-function sqsEvent(eventId: string, receives: number, messageId: string, n: unknown): SQSEvent {
+/** A batch of SQS with one message of a ThingHappened. */
+export function sqsEvent(eventId: string, receives: number, messageId: string, n: unknown): SQSEvent {
   const { source, type, version } = ThingHappened;
   const known = {
     eventId,

@@ -80,8 +80,8 @@ export const consumerSettings = settings<ConsumerConfig>({
   ...queueFields,
 });
 
-/** Settings of a consumer's function whose inbox is in PostgreSQL. */
-const postgresConsumerSettings = settings<ProcessingConfig & QueueConfig>({
+/** Settings of a consumer's function whose inbox is in a database of SQL. */
+const sqlConsumerSettings = settings<ProcessingConfig & QueueConfig>({
   ...processingFields,
   ...queueFields,
 });
@@ -114,7 +114,7 @@ const inboxSettings = settings<InboxConfig>(
   SOURCES_PAGE,
 );
 
-const postgresInboxSettings = settings<ProcessingConfig>(ownFields, SOURCES_PAGE);
+const sqlInboxSettings = settings<ProcessingConfig>(ownFields, SOURCES_PAGE);
 
 /** The variables that an inbox without a queue need not have: the defaults of `InboxConsumer`. */
 const INBOX_DEFAULTS: Environment = {
@@ -158,12 +158,22 @@ export function readInboxConfig(env: Environment): InboxConfig {
 
 /** As {@link readConsumerConfig}, of a consumer whose inbox is in PostgreSQL. @throws `BAD_CONFIG`, naming the variable */
 export function readPostgresConsumerConfig(env: Environment): ProcessingConfig & QueueConfig {
-  return postgresConsumerSettings.read(env);
+  return sqlConsumerSettings.read(env);
 }
 
 /** As {@link readInboxConfig}, of an inbox in PostgreSQL: without a table, shards and stream lease. @throws `BAD_CONFIG`, naming the variable */
 export function readPostgresInboxConfig(env: Environment): ProcessingConfig {
-  return postgresInboxSettings.read(withDefaults(env));
+  return sqlInboxSettings.read(withDefaults(env));
+}
+
+/** As {@link readConsumerConfig}, of a consumer whose inbox is in MySQL or MariaDB. @throws `BAD_CONFIG`, naming the variable */
+export function readMysqlConsumerConfig(env: Environment): ProcessingConfig & QueueConfig {
+  return sqlConsumerSettings.read(env);
+}
+
+/** As {@link readInboxConfig}, of an inbox in MySQL or MariaDB: without a table, shards and stream lease. @throws `BAD_CONFIG`, naming the variable */
+export function readMysqlInboxConfig(env: Environment): ProcessingConfig {
+  return sqlInboxSettings.read(withDefaults(env));
 }
 
 function withDefaults(env: Environment): Environment {

@@ -86,6 +86,7 @@ export type MailroomErrorCode =
   | 'NO_CREATION_TIME'
   | 'PUBLISH_TIMEOUT'
   | 'TRANSACTION_CANCELLED'
+  | 'TRANSACTION_ENDED'
   // `createOncePerKey` answers a request with a problem.
   | 'IDEMPOTENCY_KEY_MISSING'
   | 'IDEMPOTENCY_KEY_REUSED'

@@ -3,12 +3,10 @@ import { DAY_MS } from '../base/units.ts';
 import { DISCARDED_RETENTION_DAYS } from '../outbox/outbox-transitions.ts';
 import { eventIdTime, lastIdOf } from '../store/event-id.ts';
 import { byIds, ID, idOf, idParameter, idText, listOf, NOW, numberText } from '../store/mysql/expressions.ts';
+import { DELETED_AT_ONCE, deleteExpiredMessages } from '../store/mysql/inbox-retention.ts';
 import type { MysqlTransitionDeps } from '../store/mysql/relay-transitions.ts';
 import type { Sql } from '../store/sql/database.ts';
 import { readOneRow, readRows } from '../store/sql/sql-rows.ts';
-
-/** Rows that one transaction deletes. */
-const DELETED_AT_ONCE = 250;
 
 /** The time of one round of deletes, milliseconds; the next round goes on. */
 const ROUND_MS = 5_000;
@@ -90,6 +88,7 @@ export async function careForTables(deps: MysqlTransitionDeps): Promise<void> {
       return ids.length;
     }),
   );
+  await attempt('delete old inbox rows', () => deleteAll(deps, deleteExpiredMessages));
 }
 
 async function emitGauges({ config, database, clock, telemetry }: MysqlTransitionDeps): Promise<void> {

@@ -57,3 +57,28 @@ export function isStale(error: unknown): boolean {
   const errno = mysqlErrno(error);
   return errno !== undefined && (READ_ONLY.has(errno) || STOPPING.has(errno));
 }
+
+/** Statements that were ended because they took too long: 1317, 1969, 3024. */
+const OUT_OF_TIME: ReadonlySet<number> = new Set([1317, 1969, 3024]);
+
+/** Returns true if a statement of the handler failed because the server stopped, is full or read-only, or the connection ended. */
+export function isServerGone(error: unknown): boolean {
+  const errno = mysqlErrno(error);
+  if (errno === undefined) return isConnectionLost(error);
+  return isStale(error) || (BUSY.has(errno) && !OUT_OF_TIME.has(errno));
+}
+
+/** Returns true if the connection ended: `mysql2` marks such errors as fatal, which have no number of the server. */
+export function isConnectionLost(error: unknown): boolean {
+  try {
+    let next: unknown = error;
+    for (let depth = 0; depth < 5 && typeof next === 'object' && next !== null; depth += 1) {
+      const { fatal, cause, driverError } = next as Record<string, unknown>;
+      if (fatal === true) return true;
+      next = driverError ?? cause;
+    }
+  } catch {
+    // an error of a handler whose members cannot be read
+  }
+  return false;
+}

@@ -118,7 +118,7 @@ export const MIGRATIONS: readonly MysqlMigration[] = [
       ),
       table(
         'inbox',
-        `  consumer VARBINARY(256) NOT NULL,
+        `  consumer VARBINARY(512) NOT NULL,
   event_id VARBINARY(512) NOT NULL,
   type VARCHAR(128) NOT NULL,
   status VARCHAR(16) NOT NULL,
@@ -157,7 +157,7 @@ export const MIGRATIONS: readonly MysqlMigration[] = [
       ),
       table(
         'effect',
-        `  consumer VARBINARY(256) NOT NULL,
+        `  consumer VARBINARY(512) NOT NULL,
   event_id VARBINARY(512) NOT NULL,
   name VARBINARY(128) NOT NULL,
   status VARCHAR(16) NOT NULL,
@@ -174,7 +174,7 @@ export const MIGRATIONS: readonly MysqlMigration[] = [
       ),
       table(
         'inbox_retention',
-        `  consumer VARBINARY(256) NOT NULL,
+        `  consumer VARBINARY(512) NOT NULL,
   since DATETIME(6) NOT NULL,
   days INT NOT NULL,
   PRIMARY KEY (consumer, since)`,

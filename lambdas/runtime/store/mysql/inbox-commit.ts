@@ -1,0 +1,220 @@
+import { MailroomError } from '../../base/errors.ts';
+import type { CommitEnd, CommitFailure, HandlerWork, UnclaimedEnd } from '../../consume/inbox-port.ts';
+import type { HandledEvent } from '../../events/external-event.ts';
+import type { Claim, Message } from '../../inbox/inbox.ts';
+import { admissionOf, fenceLost, isOurs, refusalBy } from '../../inbox/inbox-admission.ts';
+import { ours } from '../../inbox/inbox-conditions.ts';
+import { processed, processedUnclaimed } from '../../inbox/inbox-transitions.ts';
+import type { RowTransition } from '../../inbox/row-transition.ts';
+import { mintToken } from '../event-id.ts';
+import type { Sql } from '../sql/database.ts';
+import { leasedNow } from './inbox-claim.ts';
+import { outcomeOf } from './inbox-outcome.ts';
+import {
+  CONFLICT_TRIES,
+  isConflict,
+  isLocked,
+  isUnreachable,
+  type MysqlInboxContext,
+  readRow,
+  run,
+} from './inbox-row.ts';
+import { insertOf, lockOf, updateOf } from './inbox-writes.ts';
+import { isServerGone, mysqlErrno } from './mysql-error.ts';
+import type { StatementPart } from './statement.ts';
+
+/** The step at which a transaction failed. `ended`: the handler has ended it. */
+type TransactionStep = 'condition' | 'refused' | 'work' | 'ended' | 'events' | 'sent';
+
+interface HandlerTransaction {
+  progress: TransactionStep;
+  events: number;
+}
+
+/** The statements around a handler's work. */
+interface Recording {
+  /** Holds the message until the transaction ends. @returns false if it is not open for this commit */
+  readonly hold: (sql: Sql) => Promise<boolean>;
+  /** Records that it is processed, after the work. */
+  readonly record: StatementPart;
+}
+
+/** As `commit` of the inbox in DynamoDB: the handler's work runs inside the transaction. */
+export async function commit<Tx>(
+  ctx: MysqlInboxContext<Tx>,
+  claim: Claim,
+  work: HandlerWork,
+  event: HandledEvent,
+  sending: () => void,
+): Promise<CommitEnd> {
+  const { rules, database } = ctx;
+  const { message, fence } = claim;
+  const made = newRun();
+  // The first statement locks the row, so that a takeover waits for the end of the transaction.
+  const lock = lockOf(rules, message.eventId, ours(claim));
+  const recording: Recording = {
+    hold: async (sql) => (await run(sql, lock, {})).length > 0,
+    record: updateOf(rules, message.eventId, ours(claim), processed(rules)),
+  };
+  try {
+    await transact(ctx, made, recording, work, event, sending);
+    return { status: 'committed', events: made.events };
+  } catch (error) {
+    if (made.progress !== 'refused') return failedEnd(ctx, message, made, fence, error);
+    return readRow(ctx, database, message.eventId).then((row): CommitEnd => {
+      const refusal = refusalBy(rules, message, row);
+      return { status: 'failed', error: fenceLost(claim, refusal), wroteNothing: true, isOutage: false };
+    }, unread);
+  }
+}
+
+/**
+ * A row that stays invisible, unless the handler commits before its events are written: then the message is not PROCESSED, and its next receive
+ * takes it over.
+ */
+function abandonedAtOnce({ set: { processedAt: _processedAt, ...set } }: RowTransition): RowTransition {
+  return { set: { ...set, status: 'PROCESSING', leaseUntil: 0, endsBy: 0 }, clear: [] };
+}
+
+/** As `commitUnclaimed` of the inbox in DynamoDB: the handler's work runs inside the transaction. */
+export async function commitUnclaimed<Tx>(
+  ctx: MysqlInboxContext<Tx>,
+  message: Message,
+  attempt: number,
+  work: HandlerWork,
+  event: HandledEvent,
+): Promise<UnclaimedEnd> {
+  const { rules, database } = ctx;
+  const { eventId } = message;
+  const made = newRun();
+  const fence = mintToken(rules.random);
+  const done = processedUnclaimed(rules, message, attempt, fence);
+  const insert = insertOf(rules, eventId, abandonedAtOnce(done));
+  const isHeld = async (sql: Sql) => isOurs(await readRow(ctx, sql, eventId), fence);
+  const recording: Recording = {
+    hold: (sql) => run(sql, insert, {}).then(() => isHeld(sql)),
+    record: updateOf(
+      rules,
+      eventId,
+      { status: ['PROCESSING'], fence },
+      { ...done, clear: ['leaseUntil', 'endsBy'] },
+    ),
+  };
+  try {
+    await transact(ctx, made, recording, work, event, () => {});
+    return { status: 'committed', events: made.events };
+  } catch (error) {
+    if (made.progress === 'condition' && isLocked(error)) return leasedNow(ctx);
+    if (made.progress !== 'refused') return failedEnd(ctx, message, made, fence, error);
+    return readRow(ctx, database, eventId).then((row): UnclaimedEnd => {
+      const { status } = admissionOf(rules, message, row);
+      const isFinal = status === 'processed' || status === 'rejected' || status === 'leased';
+      return isFinal ? refusalBy(rules, message, row) : { status: 'open' };
+    }, unread);
+  }
+}
+
+/** The end of a transaction that failed, unless its row refused it. */
+async function failedEnd<Tx>(
+  ctx: MysqlInboxContext<Tx>,
+  message: Message,
+  made: HandlerTransaction,
+  fence: string,
+  error: unknown,
+): Promise<CommitEnd> {
+  const outcome = made.progress === 'sent' ? await outcomeOf(ctx, message, fence) : 'aborted';
+  if (outcome === 'committed') return { status: 'committed', events: made.events };
+  const isOutage = isOutageAt(made.progress, error);
+  return { status: 'failed', error, wroteNothing: outcome === 'aborted', isOutage };
+}
+
+/** The row refused the transaction, and could then not be read. */
+function unread(error: unknown): CommitFailure {
+  return { status: 'failed', error, wroteNothing: true, isOutage: isUnreachable(error) };
+}
+
+function newRun(): HandlerTransaction {
+  return { progress: 'condition', events: 0 };
+}
+
+/** Runs the transaction, again while another one is in its way before the handler has run. */
+async function transact<Tx>(
+  ctx: MysqlInboxContext<Tx>,
+  made: HandlerTransaction,
+  recording: Recording,
+  work: HandlerWork,
+  event: HandledEvent,
+  sending: () => void,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await transactOnce(ctx, made, recording, work, event, sending);
+    } catch (error) {
+      if (made.progress !== 'condition' || !isConflict(error) || tries === CONFLICT_TRIES) throw error;
+    }
+  }
+}
+
+async function transactOnce<Tx>(
+  { database, outbox }: MysqlInboxContext<Tx>,
+  made: HandlerTransaction,
+  { hold, record }: Recording,
+  work: HandlerWork,
+  event: HandledEvent,
+  sending: () => void,
+): Promise<void> {
+  await database.transaction(async (tx) => {
+    const sql = database.in(tx);
+    if (!(await hold(sql))) {
+      made.progress = 'refused';
+      throw new MailroomError('CONDITION_FAILED', 'The message is not open for this commit.');
+    }
+    await sql.query(`SAVEPOINT ${SAVEPOINT}`);
+    made.progress = 'work';
+    const { writes, events = [] } = await work(tx);
+    if (writes !== undefined) throw noWrites();
+    await refuseEnded(sql, made);
+    made.progress = 'events';
+    if (events.length > 0) await outbox.write(tx, events, event);
+    await run(sql, record, {});
+    made.events = events.length;
+    sending(); // it refuses a commit beside an un-awaited call, which is rolled back then
+    made.progress = 'sent';
+  });
+}
+
+/** It exists until its transaction ends. */
+const SAVEPOINT = 'mailroom_inbox';
+
+/** There is no such savepoint. */
+const NO_SAVEPOINT = 1305;
+
+/**
+ * MySQL ends a transaction without an error when a handler catches a deadlock, or runs DDL, START TRANSACTION or LOCK TABLES: each later
+ * statement, such as those that write its events, would then commit alone.
+ */
+async function refuseEnded(sql: Sql, made: HandlerTransaction): Promise<void> {
+  try {
+    await sql.query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
+  } catch (error) {
+    if (mysqlErrno(error) !== NO_SAVEPOINT) throw error;
+    made.progress = 'ended';
+    throw new MailroomError('TRANSACTION_ENDED', ENDED, { cause: error });
+  }
+}
+
+const ENDED =
+  "The handler ended Mailroom's transaction: it caught the error of a deadlock, or ran a statement that commits, such as START TRANSACTION, COMMIT, LOCK TABLES or CREATE TABLE. " +
+  'Let errors of statements reach Mailroom, and run such statements on a connection of your own.';
+
+/** A failure of the handler's own statement counts as an attempt, unless the server is gone. */
+function isOutageAt(progress: TransactionStep, error: unknown): boolean {
+  return progress === 'work' ? isServerGone(error) : isUnreachable(error);
+}
+
+function noWrites(): MailroomError {
+  return new MailroomError(
+    'NO_COMMIT',
+    'A handler on MySQL returned `writes`. Write to your tables through `tx`, and return { events }.',
+  );
+}

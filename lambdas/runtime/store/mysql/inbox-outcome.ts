@@ -1,0 +1,47 @@
+import type { Message } from '../../inbox/inbox.ts';
+import { backoffMs } from '../backoff.ts';
+import { readOneRow } from '../sql/sql-rows.ts';
+import { booleanText, KEY, textParameter } from './expressions.ts';
+import { keyOf, type MysqlInboxContext } from './inbox-row.ts';
+import { joined, part } from './statement.ts';
+
+/** The maximum number of questions, about 2 seconds: without an answer the message is received again. */
+const OUTCOME_TRIES = 6;
+
+/** The server on which the question is asked may write. */
+const IS_PRIMARY = ['read_only', 'innodb_read_only']
+  .map((name) => `CAST(@@global.${name} AS CHAR) IN ('0', 'OFF')`)
+  .join(' AND ');
+
+/**
+ * The outcome of a transaction whose COMMIT failed: a lost connection does not tell.
+ *
+ * *Invariant: it is `committed` only if a row exists that no other transaction writes, and `aborted` only if none ever will.*
+ *
+ * - Each run has its own fence, so a PROCESSED row with it was written by this transaction.
+ * - The transaction holds the message's row from its first statement to its end. A read that gets the lock on the row, or finds no row, proves that
+ *   the transaction has ended. A transaction that still runs makes the question fail (`NOWAIT`), and it is asked again.
+ * - A replica may lag behind. Its rows prove a commit, but the absence of a row proves nothing.
+ */
+export async function outcomeOf<Tx>(
+  { database, rules }: MysqlInboxContext<Tx>,
+  { eventId }: Message,
+  fence: string,
+): Promise<'committed' | 'aborted' | 'unknown'> {
+  const done = "COUNT(CASE WHEN i.status = 'PROCESSED' AND i.fence = ";
+  const { text, values } = joined([
+    `SELECT ${booleanText(IS_PRIMARY)} AS is_primary, IF(${done}`,
+    part(KEY, textParameter(fence)),
+    " THEN 1 END) > 0, 'true', 'false') AS is_done FROM mailroom.inbox i WHERE ",
+    keyOf(rules, eventId),
+    ' FOR UPDATE NOWAIT',
+  ]);
+  for (let tries = 1; ; tries += 1) {
+    const columns = { is_primary: 'boolean', is_done: 'boolean' } as const;
+    const answer = await readOneRow(database, text, values, columns).catch(() => undefined);
+    if (answer?.is_done) return 'committed';
+    if (answer?.is_primary) return 'aborted';
+    if (tries >= OUTCOME_TRIES) return 'unknown';
+    await rules.clock.sleep(backoffMs(tries, 50, 1_000, rules.random));
+  }
+}
