@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   ack: async () => (await import('./commands/ack.ts')).ackCommand,
   operations: async () => (await import('./commands/operations.ts')).operationsCommand,
   postgres: async () => (await import('./commands/postgres.ts')).postgresCommand,
+  cdc: async () => (await import('./commands/cdc.ts')).cdcCommand,
   local: async () => (await import('./commands/local.ts')).localCommand,
   completion: async () => (await import('./commands/completion.ts')).completionCommand,
 };

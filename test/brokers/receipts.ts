@@ -18,6 +18,8 @@ export interface Receipt {
   readonly outOfOrder: number;
   /** Messages that were sent and did not arrive. */
   readonly lost: number;
+  /** Other measurements of the scenario, with their units in their names; only in JSON. */
+  readonly figures?: Readonly<Record<string, number>> | undefined;
 }
 
 /** A message by its id, and the key in whose order it belongs. */
@@ -72,9 +74,11 @@ export function receiptOf(
  */
 export async function report(
   { annotate }: Pick<TestContext, 'annotate'>,
-  ...of: Parameters<typeof receiptOf>
+  of: Pick<Receipt, 'broker' | 'scenario' | 'figures'>,
+  ...messages: readonly [sent: readonly Counted[], received: readonly Counted[]]
 ): Promise<Receipt> {
-  const receipt = receiptOf(...of);
+  const { figures } = of;
+  const receipt = { ...receiptOf(of, ...messages), ...(figures !== undefined && { figures }) };
   await annotate(JSON.stringify(receipt), RECEIPT);
   return receipt;
 }
