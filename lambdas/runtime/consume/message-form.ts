@@ -32,12 +32,13 @@ const FORMS: readonly Form[] = [
   {
     is: (body) => 'schema' in body && 'payload' in body,
     name: 'a value of Kafka Connect with its schema',
-    remedy: 'Set value.converter.schemas.enable of the connector to false.',
+    remedy:
+      'Set value.converter of the connector to org.apache.kafka.connect.storage.StringConverter, as `npx cdk-mailroom cdc config` does.',
   },
   {
     is: (body) => 'op' in body && ('before' in body || 'after' in body),
     name: 'a change of a row, from Debezium',
-    remedy: "Use Debezium's outbox event router.",
+    remedy: "Use Debezium's outbox event router, as `npx cdk-mailroom cdc config` does.",
   },
   {
     is: ({ specversion }) => typeof specversion === 'string',

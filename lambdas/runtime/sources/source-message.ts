@@ -1,9 +1,11 @@
 import { epochMs } from '../base/epoch-time.ts';
+import { MailroomError } from '../base/errors.ts';
 import { parseJson } from '../base/json.ts';
 import type { SourceDelivery } from '../consume/delivery.ts';
 import { type HandledDefinition, isExternal } from '../events/external-event.ts';
 import { isEventId } from '../store/event-id.ts';
-import { bodyText, DECODE } from './body-text.ts';
+import { type BodyText, bodyText, DECODE } from './body-text.ts';
+import { changeRecordIn } from './change-record.ts';
 
 /** One delivery of a message by a source, such as a topic, a stream or a queue. */
 export interface SourceMessage {
@@ -46,8 +48,8 @@ export function deliveryOf(
 ): SourceDelivery {
   const { id, receives, sentAt, body } = message;
   const read = bodyText(body ?? '');
-  const { problem } = read as { readonly problem?: Error };
-  const text = problem === undefined ? namedText(read.text, message, definitions) : read.text;
+  const event = 'problem' in read ? read : eventText(read.text, message, definitions);
+  const { text, problem } = event as { readonly text: string; readonly problem?: Error };
   return {
     messageId: id,
     body: text,
@@ -56,6 +58,25 @@ export function deliveryOf(
     problem,
     remedy: DECODE,
   };
+}
+
+/** The event in a text, which may be in a form of change data capture. */
+function eventText(
+  text: string,
+  message: SourceMessage,
+  definitions: readonly HandledDefinition[],
+): BodyText {
+  const { headers = {} } = message;
+  const isNamed = ['id', 'type'].some((name) => headerOf(headers, name) !== undefined);
+  const change = changeRecordIn(text, isNamed);
+  if (change === undefined) return { text: namedText(text, message, definitions) };
+  if ('problem' in change) return { text, problem: change.problem };
+  if ('skip' in change) {
+    const said = `The message is ${change.skip}, from change data capture, and has no event.`;
+    return { text, problem: new MailroomError('NO_EVENT', said) };
+  }
+  const named = { ...message, headers: { ...headers, ...change.headers } };
+  return { text: namedText(change.text, named, definitions) };
 }
 
 function wholeOf(value: number | undefined): number | undefined {
@@ -72,8 +93,8 @@ function namedText(
   const named = (name: string) => headerOf(headers, name);
   const source = named('source');
   if (isEventId(content.eventId) && typeof content.type === 'string' && 'data' in content) {
-    // Bare headers count beside the event's id, as bridges write them: others are those of another system.
-    const isBridges = headerText(headers.eventId) === content.eventId;
+    // Bare headers count beside the event's id, as bridges and Debezium's event router write them: others are those of another system.
+    const isBridges = [headers.eventId, headers.id].some((id) => headerText(id) === content.eventId);
     const written = (name: string) => (isBridges ? named(name) : headerOf(headers, name, CLOUD_PREFIXES));
     const type = written('type') ?? content.type;
     // A stream without headers does not name the service: then it is that of the only event of this type.

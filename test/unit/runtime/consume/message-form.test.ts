@@ -27,7 +27,7 @@ describe.each([
     ['S3 notification', { Records: [record] }, 'EventBridge'],
     ['list of records', { Records: [{ dynamodb: {} }] }, 'one message for each record'],
     ['question of SNS', { Type: 'SubscriptionConfirmation', TopicArn: 'arn' }, 'Answer it'],
-    ['Kafka Connect', { schema: {}, payload: {} }, 'value.converter.schemas.enable'],
+    ['Kafka Connect', { schema: {}, payload: {} }, 'StringConverter'],
     ['Debezium', { op: 'c', after: { secret: 1 } }, 'outbox event router'],
     ['CloudEvent', { specversion: '1.0', source: 'a', type: 'b', data: {} }, 'source and type'],
     ['envelope of a Mailroom event', { eventId, data: {} }, 'createInboxProcessor'],

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { changeRecordIn } from '../../../../lambdas/runtime/sources/change-record.ts';
+import { deliveryOf } from '../../../../lambdas/runtime/sources/source-message.ts';
+import { ThingHappened } from '../../../support/runtime-rig.ts';
+import { sourceRig } from './source-rig.ts';
+
+const envelope = await sourceRig().envelope();
+const text = JSON.stringify(envelope);
+const row = { event_id: envelope.eventId, envelope: text, type: 'ThingHappened', source: 'things' };
+const source = { connector: 'postgresql', schema: 'mailroom', table: 'event', lsn: 1 };
+const change = (more: object) =>
+  JSON.stringify({ before: null, after: row, source, op: 'c', ts_ms: 1, ...more });
+const read = (body: string, headers = {}) => deliveryOf({ id: 't/0/1', body, headers }, [ThingHappened]);
+
+describe('a change of a row of mailroom.event', () => {
+  test.each(['c', 'r', 'u'])('with the op %s is its event, byte for byte', (op) => {
+    expect(read(change({ op }))).toEqual(
+      read(text, { eventId: envelope.eventId, type: row.type, source: row.source }),
+    );
+  });
+
+  test('is read within a schema, too', () => {
+    const wrapped = JSON.stringify({ schema: { type: 'struct' }, payload: JSON.parse(change({})) });
+    expect(read(wrapped)).toEqual(read(change({})));
+  });
+
+  test.each([
+    ['an unknown op', { op: 'x' }, /its op is "x"/],
+    [
+      'a row of another table',
+      { source: { schema: 'public', table: 'orders' } },
+      /a row of "public\.orders".*table\.include\.list/,
+    ],
+    ['no row', { after: null }, /no row after the change/],
+    ['a list in place of a row', { after: [] }, /no event_id or no envelope/],
+    [
+      'an envelope that an update left out',
+      { op: 'u', after: { ...row, envelope: '__debezium_unavailable_value' } },
+      /left its envelope out/,
+    ],
+    ['an envelope that is not text', { after: { ...row, envelope } }, /no envelope/],
+    ['an envelope that is not JSON', { after: { ...row, envelope: '{' } }, /not that of its row/],
+    [
+      'the envelope of another event',
+      { after: { ...row, event_id: '019b76da-a800-7000-8000-000000000001' } },
+      /not that of its row/,
+    ],
+  ])('with %s is rejected, with the cause', (_name, more, cause) => {
+    expect(read(change(more)).problem).toMatchObject({
+      code: 'UNREADABLE_MESSAGE',
+      message: expect.stringMatching(cause),
+    });
+  });
+});
+
+test.each([
+  ['a deleted row', change({ op: 'd', before: row, after: null })],
+  ['a truncated table', change({ op: 't', after: null })],
+  ['a message in the log', JSON.stringify({ op: 'm', source, message: { prefix: 'x', content: '' } })],
+  ['a heartbeat', '{"ts_ms":1790000000000}'],
+  ['a heartbeat', '{"schema":{"type":"struct"},"payload":{"ts_ms":1}}'],
+  ['a tombstone', '{"schema":null,"payload":null}'],
+  [
+    'a change of a schema',
+    JSON.stringify({ source, ts_ms: 1, databaseName: 'shop', ddl: 'DROP TABLE x', tableChanges: [] }),
+  ],
+  [
+    'the boundary of a transaction',
+    '{"status":"BEGIN","id":"571:53195829","ts_ms":1,"event_count":null,"data_collections":null}',
+  ],
+])('skips %s: %s', (what, body) => {
+  expect(read(body).problem).toMatchObject({ code: 'NO_EVENT', message: expect.stringContaining(what) });
+});
+
+test("reads the event router's form, whose header id is the event's, with the JsonConverter, too", () => {
+  const headers = { id: envelope.eventId, type: 'ThingHappened', source: 'things' };
+  const routed = read(text, headers);
+  expect(JSON.parse(routed.body)).toMatchObject({
+    source: 'things',
+    'detail-type': 'ThingHappened',
+    detail: envelope,
+  });
+  expect(read(JSON.stringify({ schema: { type: 'string' }, payload: text }), headers)).toEqual(routed);
+});
+
+test('leaves alone what only resembles these forms', () => {
+  for (const body of [
+    '{"payload":1}',
+    '{"op":"c"}',
+    '{"ts_ms":1,"n":2}',
+    '{"schema":"v1","payload":{"a":1}}',
+    '{"schema":{"type":"struct"},"payload":{"a":1},"more":1}',
+    '["op"]',
+    '{"op":',
+  ])
+    expect(changeRecordIn(body, false)).toBeUndefined();
+  expect(changeRecordIn('{"ts_ms":1}', true)).toBeUndefined();
+  expect(changeRecordIn(change({}), true)).toBeUndefined();
+});
+
+test('no body makes it throw', () => {
+  const part = fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom('c', 'd', 'u', 'mailroom', 'event', row, source, text, null),
+  );
+  const form = fc.record(
+    { op: part, after: part, before: part, source: part, schema: part, payload: part, ts_ms: part },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(form, fc.boolean(), (value, isNamed) => {
+      changeRecordIn(JSON.stringify(value), isNamed);
+      changeRecordIn(JSON.stringify({ schema: { type: 'struct' }, payload: value }), isNamed);
+    }),
+  );
+});
