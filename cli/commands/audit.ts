@@ -1,8 +1,9 @@
 import { Command, Option } from 'commander';
 import { DELIVERY_GRACE_MS } from '../../lambdas/runtime/base/patience.ts';
+import { isEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { auditOrRepair } from '../changes/repair/repair.ts';
 import { SINCE_MS } from '../reports/audit/read-audit.ts';
-import { durationArgument } from '../terminal/arguments.ts';
+import { durationArgument, InvalidArgument } from '../terminal/arguments.ts';
 import type { Io } from '../terminal/io.ts';
 import { reporting } from './command.ts';
 import { reasonOption } from './options.ts';
@@ -25,6 +26,12 @@ export function auditCommand(io: Io): Command {
         .argParser(durationArgument)
         .default(DELIVERY_GRACE_MS, '5m'),
     )
+    .addOption(
+      new Option(
+        '--event <id>',
+        'also look at the minute of this event, which may be in the future',
+      ).argParser(eventIdArgument),
+    )
     .option('--earlier', 'also expect events from before the current declaration of a consumer')
     .addOption(
       new Option(
@@ -32,8 +39,11 @@ export function auditCommand(io: Io): Command {
         "also show each consumer's deliveries by UTC day, and its error budget",
       ).choices(['day']),
     )
-    .option('--repair', 'show which missing events would be sent, each to the one consumer that missed it')
-    .addOption(new Option('--apply', 'send them').implies({ repair: true }))
+    .option(
+      '--repair',
+      'show which missing events would be sent, each to the one consumer that missed it, and which changed rows would be put right',
+    )
+    .addOption(new Option('--apply', 'make the repair').implies({ repair: true }))
     .addOption(reasonOption())
     .addHelpText(
       'after',
@@ -45,4 +55,9 @@ Examples:
   $ npx cdk-mailroom audit --since 6h --repair --apply --reason "rule drifted"`,
     )
     .action(reporting(io, auditOrRepair));
+}
+
+function eventIdArgument(text: string): string {
+  if (isEventId(text)) return text;
+  throw new InvalidArgument('Expected the whole id of an event, as `why` shows it.');
 }

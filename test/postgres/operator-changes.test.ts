@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { discard } from '../../cli/changes/discard/discard.ts';
-import { planSending, send, shownSending } from '../../cli/changes/repair/audit-repair.ts';
+import { makeRepair, planAuditRepair, shownRepair } from '../../cli/changes/repair/audit-repair.ts';
 import { republish } from '../../cli/changes/republish.ts';
 import { HOUR_MS } from '../../lambdas/runtime/base/units.ts';
 import { createAudit } from '../../lambdas/runtime/operations/audit/audit.ts';
@@ -286,10 +286,10 @@ describe('the repair of an audit', () => {
         until: Date.now(),
       });
     const report = await audit();
-    const sending = await planSending(deployment, report);
-    expect((await shownSending(deployment, sending)).events).toMatchObject([{ eventId, consumer: 'worker' }]);
+    const sending = await planAuditRepair(deployment, report);
+    expect((await shownRepair(deployment, sending)).events).toMatchObject([{ eventId, consumer: 'worker' }]);
     expect(sent).toEqual([]);
-    const { events, unsent } = await send(deployment, sending, 'the rule was off');
+    const { events, unsent } = await makeRepair(deployment, sending, 'the rule was off');
     expect([events, unsent]).toMatchObject([[{ eventId }], []]);
     expect(sent).toMatchObject([{ detail: { eventId }, source: 'things' }]);
     expect((await audit()).missing).toEqual([]);

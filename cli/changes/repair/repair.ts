@@ -13,12 +13,12 @@ import {
 import type { AuditRepair } from '../../reports/audit/repair-text.ts';
 import type { PlannedVerdicts } from '../../terminal/change.ts';
 import { type OperatorChange, run } from '../change.ts';
-import { planSending, type SendingPlan, send, shownSending } from './audit-repair.ts';
+import { makeRepair, type PlannedRepair, planAuditRepair, shownRepair } from './audit-repair.ts';
 
-/** An audit, and what its repair sends. Both are absent if it was stopped before. */
+/** An audit, and what its repair changes. Both are absent if it was stopped before. */
 interface AuditedRepair {
   readonly found: AuditReport;
-  readonly sending?: SendingPlan;
+  readonly planned?: PlannedRepair;
   /** Absent if it is made at once. */
   readonly shown?: AuditRepair;
 }
@@ -33,11 +33,12 @@ export const repair: OperatorChange<
   plan: async (deployment, options, planned) => {
     const found = await readAudit(deployment, options);
     if (deployment.terminal.signal.aborted) return { found };
-    const sending = await planSending(deployment, found, planned);
-    if (options.apply) return { found, sending };
-    return { found, sending, shown: await shownSending(onBus(deployment), sending) };
+    const repairing = await planAuditRepair(deployment, found, planned);
+    if (options.apply) return { found, planned: repairing };
+    return { found, planned: repairing, shown: await shownRepair(onBus(deployment), repairing) };
   },
-  apply: async (deployment, { sending }, { reason }) => sending && send(onBus(deployment), sending, reason),
+  apply: async (deployment, { planned }, { reason }) =>
+    planned && makeRepair(onBus(deployment), planned, reason),
   result: (deployment, { plan, made = plan.shown }, options) => {
     const result = auditResult(plan.found, options, made);
     return { json: auditJson(result), exitCode: auditExit(deployment, result) };

@@ -175,6 +175,8 @@ const ACTED_ON: ReadonlySet<string | null> = new Set([
   'discard-replacement',
   'reject',
   'send',
+  'make-due',
+  'list',
 ]);
 
 /** The words of a command that changes the dead letters of a plan. */

@@ -8,7 +8,9 @@ import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { time } from '../../terminal/times.ts';
 import { answersOf, detailsOf } from './audit-answers.ts';
+import { changedRowsText } from './changed-text.ts';
 import { deliveriesText, deliveryJson } from './deliveries-text.ts';
+import { missingText } from './missing-text.ts';
 import { type AuditRepair, repairJson, repairText } from './repair-text.ts';
 
 /** The result of the command: an audit and, with `--repair`, its repair. */
@@ -71,6 +73,7 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
       ),
     ),
     driftText(report, commands.restore),
+    changedRowsText(report, repair === undefined ? commands.repair : undefined),
     unreadableText(report),
     notAuditedText(report, 'external'),
     notAuditedText(report, 'postgres'),
@@ -83,8 +86,9 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
 
 /** The findings that require action; empty if nothing is missing, inconclusive or wrong. */
 export function auditFindings(report: AuditReport): string[] {
-  const { missing, inconclusive, duplicated, drift, unreadableRows, incomplete, repaired } = report;
-  const left = missing.length - repaired;
+  const { missing, inconclusive, duplicated, drift, unreadableRows, incomplete } = report;
+  const left = missing.length - report.repaired;
+  const changed = report.changedRows.length - report.repairedRows;
   const doubtful = inconclusive.reduce((sum, { events }) => sum + events, 0);
   const lost = inconclusive.reduce((sum, { missingAtLeast }) => sum + missingAtLeast, 0);
   return [
@@ -92,6 +96,7 @@ export function auditFindings(report: AuditReport): string[] {
     ...(doubtful > 0 ? [`${doubtful} inconclusive${lost > 0 ? ` (at least ${lost} missing)` : ''}`] : []),
     ...(duplicated.length > 0 ? [`${duplicated.length} duplicated`] : []),
     ...drift.map(({ consumer, problem }) => `${consumer}: ${DRIFTED[problem]}`),
+    ...(changed > 0 ? [`${changed} changed by hand`] : []),
     ...(unreadableRows.length > 0 ? [`${unreadableRows.length} unreadable`] : []),
     ...(incomplete.length > 0 ? ['incomplete'] : []),
   ];
@@ -118,9 +123,13 @@ function verdict(report: AuditReport): string {
 }
 
 /** The verdict of an audit that found nothing wrong. Events within the grace period are too recent to be judged. */
-function allClear({ repaired, consumers }: AuditReport): string {
+function allClear({ repaired, repairedRows, consumers }: AuditReport): string {
   const recent = recentOf(consumers);
-  if (repaired > 0) return `${repaired} missing, now sent`;
+  const done = [
+    ...(repaired > 0 ? [`${repaired} missing, now sent`] : []),
+    ...(repairedRows > 0 ? [`${repairedRows} changed by hand, now put right`] : []),
+  ];
+  if (done.length > 0) return done.join(', ');
   return recent > 0 ? `nothing is missing; ${recent} too recent to judge` : 'every event is accounted for';
 }
 
@@ -152,33 +161,6 @@ function consumersText({ consumers }: AuditReport): string {
   });
   if (rows.length === 0) return paint.dim('No consumers.');
   return detailedTable(['consumer', 'expected', 'processed', 'open', 'missing', 'cannot tell'], rows);
-}
-
-function missingText({ missing }: AuditReport, doctor: string, repairCommand: string | undefined): string {
-  const shown = headedList(
-    'Missing: published but never received:',
-    missing.map(
-      ({ eventId, consumer, type, publishedAt, resentAt }) =>
-        `${eventId} ${clipped(type)}, by ${consumer}, published ${time(publishedAt)}${resentAt === null ? '' : `, sent again ${time(resentAt)}`}`,
-    ),
-  );
-  const again = missing.filter(({ resentAt }) => resentAt !== null).length;
-  const cause =
-    again === 0
-      ? []
-      : [
-          prose(
-            `${again} of them missing again after a repair, so what loses them is still there. To find it first:`,
-          ),
-          `  ${paint.dim(doctor)}`,
-        ];
-  if (shown === '' || repairCommand === undefined) return [shown, ...cause].join('\n');
-  return [
-    shown,
-    ...cause,
-    'To see what would be sent to which consumer:',
-    `  ${paint.dim(repairCommand)}`,
-  ].join('\n');
 }
 
 function inconclusiveText({ inconclusive }: AuditReport, repairCommand: string): string {

@@ -1,12 +1,13 @@
 import { DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
-import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
+import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts';
 import { cloudWatchQueueAges } from '../../../lambdas/runtime/operations/audit/audit-queue-age.ts';
 import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit-report.ts';
 import { eventBridgeRules } from '../../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
 import { readEntryVersions } from '../../../lambdas/runtime/operations/ssm-directory.ts';
+import { eventIdTime, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
-import { PARTITIONS_AT_ONCE } from '../../deployment/rows-reader.ts';
+import { minutesOf, PARTITIONS_AT_ONCE } from '../../deployment/rows-reader.ts';
 import { BEHIND_MAX_MS } from '../../terminal/aws-clock.ts';
 import { applyWords, type ChangeOptions } from '../../terminal/change.ts';
 import { EXIT, type ExitCode } from '../../terminal/io.ts';
@@ -26,10 +27,15 @@ export interface AuditOptions extends ChangeOptions {
   readonly earlier?: boolean;
   readonly by?: string;
   readonly repair?: boolean;
+  /** An event whose minute is also searched for changed rows. */
+  readonly event?: string;
 }
 
 /** The default of `--since`. */
 export const SINCE_MS = HOUR_MS;
+
+/** Rows that are dated in the future are looked for up to this far ahead of now. */
+const AHEAD_MS = HOUR_MS;
 
 /** `mailroom audit` without a repair. */
 export async function audit(deployment: Deployment, options: AuditOptions) {
@@ -45,7 +51,7 @@ export async function audit(deployment: Deployment, options: AuditOptions) {
 /** Audits the events of a range. */
 export async function readAudit(
   deployment: Deployment,
-  { since = SINCE_MS, grace = DELIVERY_GRACE_MS, earlier }: AuditOptions,
+  { since = SINCE_MS, grace = DELIVERY_GRACE_MS, earlier, event }: AuditOptions,
 ): Promise<AuditReport> {
   const { terminal, clients, directory, table, stored, queues, clock, neighbors = [] } = deployment;
   const claims = await deployment.claims?.();
@@ -58,6 +64,7 @@ export async function readAudit(
     claims,
     broken: deployment.broken,
     readsPostgres: deployment.postgres !== undefined,
+    listed: stored.deadLetters,
     queues,
     partitionsAtOnce: PARTITIONS_AT_ONCE,
     rules: eventBridgeRules(clients.events),
@@ -70,16 +77,24 @@ export async function readAudit(
     until,
     graceMs: grace,
     earlier,
+    ahead: minutesAhead(until, event),
     signal: terminal.signal,
     onProgress: ({ minute, events }) =>
       terminal.progress(`Read to ${minute.replace('T', ' ')}Z: ${many(events, 'event')}`),
   });
 }
 
+/** The minutes after an audit's range in which a row may be dated in the future. */
+function minutesAhead(until: number, event: string | undefined): string[] {
+  const minutes = minutesOf(until + MINUTE_MS, until + AHEAD_MS);
+  return [...new Set([...minutes, ...(event === undefined ? [] : [minuteOf(eventIdTime(event))])])];
+}
+
 /** The result of the command. @param repair - with `--repair` */
 export function auditResult(found: AuditReport, { by }: AuditOptions, repair?: AuditRepair): AuditResult {
-  const repaired = repair?.applied === true ? repair.events.length : 0;
-  return { report: { ...found, repaired }, byDay: by === 'day', repair };
+  const [repaired, repairedRows] =
+    repair?.applied === true ? [repair.events.length, repair.rows.repaired.length] : [0, 0];
+  return { report: { ...found, repaired, repairedRows }, byDay: by === 'day', repair };
 }
 
 /** The exit code of the command. */
@@ -140,7 +155,7 @@ function againCommand(
 
 /** The options of an audit that covers the same events if it is typed within 10 minutes after a wait. */
 function rangeWords(
-  { since = SINCE_MS, grace = DELIVERY_GRACE_MS, earlier }: AuditOptions,
+  { since = SINCE_MS, grace = DELIVERY_GRACE_MS, earlier, event }: AuditOptions,
   waitMs: number,
 ): string[] {
   return [
@@ -148,5 +163,6 @@ function rangeWords(
     `${Math.ceil((since + waitMs) / 60_000) + 10}m`,
     ...(grace === DELIVERY_GRACE_MS ? [] : ['--grace', `${grace / 1_000}s`]),
     ...(earlier === true ? ['--earlier'] : []),
+    ...(event === undefined ? [] : ['--event', event]),
   ];
 }

@@ -1,6 +1,8 @@
+import type { ChangedRow } from '../../../lambdas/runtime/operations/audit/audit-changed-rows.ts';
 import type { MissingEvent } from '../../../lambdas/runtime/operations/audit/audit-ledger.ts';
 import type { UnsentEvent } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import type { AuditReport } from '../../../lambdas/runtime/operations/audit/audit-report.ts';
+import type { ChangedRowRepair } from '../../../lambdas/runtime/operations/audit/changed-row-repair.ts';
 import type { Place } from '../../deployment/place.ts';
 import { headedList } from '../../terminal/listing.ts';
 import { many } from '../../terminal/output.ts';
@@ -13,10 +15,22 @@ export interface AuditRepair {
   /** The events that would be sent, or were sent, each to the one consumer that missed it. */
   readonly events: readonly MissingEvent[];
   readonly unsent: readonly Pick<UnsentEvent, 'eventId' | 'consumer' | 'why'>[];
+  /** The changed rows that would be put right, or were, and those that are left. */
+  readonly rows: { readonly repaired: readonly ChangedRow[]; readonly unrepaired: readonly LeftRow[] };
 }
 
+/** A row that a repair leaves. */
+type LeftRow = Pick<ChangedRowRepair['unrepaired'][number], 'eventId' | 'consumer' | 'why'>;
+
+/** The outcomes of a repaired row, planned and applied. */
+const OUTCOMES = {
+  event: { planned: 'make-due', applied: 'made-due' },
+  message: { planned: 'list', applied: 'listed' },
+} as const;
+
 /** The member `repair` of the document of `--json`. */
-export function repairJson({ applied, place, events, unsent }: AuditRepair) {
+export function repairJson({ applied, place, events, unsent, rows }: AuditRepair) {
+  const step = applied ? 'applied' : 'planned';
   const outcome = applied ? 'sent' : 'send';
   return {
     applied,
@@ -24,6 +38,16 @@ export function repairJson({ applied, place, events, unsent }: AuditRepair) {
     events: [
       ...events.map(({ eventId, consumer }) => ({ eventId, consumer, outcome, why: null })),
       ...unsent.map(({ eventId, consumer, why }) => ({ eventId, consumer, outcome: 'unsent', why })),
+      ...rows.repaired.map(({ eventId, consumer }) => {
+        const outcome = OUTCOMES[consumer === null ? 'event' : 'message'][step];
+        return { eventId, consumer, outcome, why: null };
+      }),
+      ...rows.unrepaired.map(({ eventId, consumer, why }) => ({
+        eventId,
+        consumer,
+        outcome: 'unrepaired',
+        why,
+      })),
     ],
   };
 }
@@ -34,7 +58,7 @@ export function repairJson({ applied, place, events, unsent }: AuditRepair) {
  * @param applyCommand - the command that applies the plan
  */
 export function repairText(
-  { applied, events, unsent }: AuditRepair,
+  { applied, events, unsent, rows }: AuditRepair,
   { inconclusive }: AuditReport,
   applyCommand: string,
 ): string {
@@ -44,7 +68,14 @@ export function repairText(
   );
   const verb = applied ? 'Sent' : 'Would send';
   return [
-    prose(events.length === 0 ? 'There is nothing to send.' : `${verb} ${consumers.join(', ')}.`),
+    prose(
+      events.length > 0
+        ? `${verb} ${consumers.join(', ')}.`
+        : rows.repaired.length > 0
+          ? ''
+          : 'There is nothing to send.',
+    ),
+    rowsText(applied, rows.repaired),
     headedList('Not sent:', [
       ...unsent.map(({ eventId, consumer, why }) => `${eventId} to ${consumer}: ${why}`),
       ...inconclusive.map(
@@ -52,12 +83,40 @@ export function repairText(
           `${many(events, 'inconclusive event')} to ${consumer}: its queue may hold them`,
       ),
     ]),
-    ...(events.length === 0
+    headedList(
+      'Left as they are:',
+      rows.unrepaired.map(
+        ({ eventId, consumer, why }) => `${eventId}${consumer === null ? '' : ` at ${consumer}`}: ${why}`,
+      ),
+    ),
+    ...(events.length + rows.repaired.length === 0
       ? []
       : applied
         ? ['Audit again in a few minutes.']
-        : [`Nothing was changed. To send them:\n  ${applyCommand}`]),
+        : [
+            `Nothing was changed. To ${rows.repaired.length === 0 ? 'send them' : 'make this repair'}:\n  ${applyCommand}`,
+          ]),
   ]
     .filter((part) => part !== '')
     .join('\n');
+}
+
+/** The repair of changed rows as text. */
+function rowsText(applied: boolean, rows: AuditRepair['rows']['repaired']): string {
+  const events = rows.filter(({ consumer }) => consumer === null).length;
+  const messages = rows.length - events;
+  const due = applied ? 'is due in a minute' : 'would be due in a minute';
+  const listed = applied ? 'is listed' : 'would be listed';
+  return prose(
+    [
+      ...(events === 0
+        ? []
+        : [`${many(events, 'event')} ${plural(due, events)}: the sweep publishes what is due.`]),
+      ...(messages === 0 ? [] : [`${many(messages, 'rejected message')} ${plural(listed, messages)}.`]),
+    ].join(' '),
+  );
+}
+
+function plural(verb: string, count: number): string {
+  return count === 1 ? verb : verb.replace(/^is /, 'are ');
 }

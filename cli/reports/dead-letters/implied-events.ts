@@ -86,7 +86,7 @@ function publishedEvent(
   const own = { ...directory, consumers: [consumer] };
   if (consumersOf(own, { source, type, data: () => data }).length === 0) return undefined;
   const publishedAt = row.publishedAt ?? eventIdTime(eventId);
-  return { missing: { eventId, consumer: consumer.name, type, publishedAt, resentAt }, data };
+  return { missing: { eventId, consumer: consumer.name, type, publishedAt, resentAt, row: null }, data };
 }
 
 /** The events of the minutes before messages were sent whose data has the body of a message in it, by that body as {@link comparable} text. */

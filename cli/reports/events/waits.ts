@@ -122,9 +122,10 @@ export function waitCommand(
   const since = hours(Math.max(0, now - committedAt));
   switch (because) {
     case 'held':
+      return shell`audit --since ${since} --repair`;
     case 'too-late':
     case 'ahead':
-      return shell`audit --since ${since} --repair`;
+      return shell`audit --event ${example} --repair`;
     case 'unswept':
       return shell`sweep --since ${since} --shards ${String(isEventId(example) ? eventIdShard(example) + 1 : 1)}`;
     case 'undeclared':

@@ -1,6 +1,7 @@
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
+import { isChanged } from '../../../lambdas/runtime/operations/publish-wait.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { effectText, openEffects } from '../../deployment/effects.ts';
@@ -144,9 +145,8 @@ function pendingText(
   const age = now - since;
   // Until its stream lease ends, as its own row has it, the sweep leaves the event alone; after a failure, only the sweep retries it.
   const isNew = because === 'new';
-  const isByHand = because === 'held' || because === 'too-late' || because === 'ahead';
   const isFirstTry = row.lastError === undefined && begin === 'committed';
-  const stopped = isByHand
+  const stopped = isChanged(because)
     ? undefined
     : publishStopped(context, isNew ? ['table', 'stream relay'] : isFirstTry ? undefined : ['sweep']);
   if (stopped !== undefined) {

@@ -69,6 +69,11 @@ export function asSeen(row: InboxRow | undefined): RowsBefore {
   return { status: [status], asRead: { fence: fence === '' ? undefined : fence, leaseUntil, effects } };
 }
 
+/** An operator's repair of a REJECTED row that is not listed: no claim and no rejection has changed it since it was read. */
+export function asRejected({ fence, reason }: RejectedRow): RowsBefore {
+  return { status: ['REJECTED'], asRead: { fence: fence === '' ? undefined : fence, reason } };
+}
+
 /** An operator's permission to run: it was rejected because its event is older than the inbox retention. */
 export const REJECTED_AS_TOO_OLD: RowsBefore = { status: ['REJECTED'], asRead: { reason: TOO_OLD } };
 

@@ -1,5 +1,5 @@
 import { INBOX_RETENTION_MAX_DAYS } from '../base/consumer-config.ts';
-import type { InboxRow, PlaceInOrder } from '../store/inbox-row.ts';
+import type { InboxRow, PlaceInOrder, RejectedRow } from '../store/inbox-row.ts';
 import type { LastRaise, LastSequence } from '../store/last-sequence.ts';
 import type { Note } from '../store/operation-record.ts';
 import { SPARE_DAYS } from '../store/row-expiry.ts';
@@ -86,6 +86,25 @@ export function decided(
     count: 'kept',
     keepDays: INBOX_RETENTION_MAX_DAYS + SPARE_DAYS,
     clear: FINAL_REMOVES,
+  };
+}
+
+/** The reason in a row that was set REJECTED by hand, without one. */
+const UNKNOWN = 'UNKNOWN';
+
+/** REJECTED without its pointer -> REJECTED, with what the pointer repeats: a row that was set REJECTED by hand may lack some of it. */
+export function listedAgain(
+  { clock, consumer }: Pick<InboxSettings, 'clock' | 'consumer'>,
+  {
+    rejectedAt = clock.now(),
+    reason = UNKNOWN,
+    lastError = 'its row was changed by hand',
+    fingerprint,
+  }: RejectedRow,
+): RowTransition & { readonly set: Pick<RejectedRow, 'rejectedAt'> } {
+  return {
+    set: { rejectedAt, reason, lastError, fingerprint: fingerprint ?? `${consumer} ${UNKNOWN}` },
+    clear: [],
   };
 }
 

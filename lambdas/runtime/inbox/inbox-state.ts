@@ -1,4 +1,5 @@
 import { CLOCK_SKEW_MS } from '../base/clock.ts';
+import { DAY_MS } from '../base/units.ts';
 import type {
   DiscardedRow,
   FailedRow,
@@ -60,12 +61,18 @@ export function inboxState(
   }
 }
 
+/** No worker stores a later retry: a queue hides a message for up to 12 hours, and the time compared may be hours ago. */
+const RETRY_AHEAD_MAX_MS = DAY_MS;
+
 /**
  * Returns true if a message should have been redelivered before a given time and has not been claimed since: it failed and its
- * retry is due, or its worker's function was stopped.
+ * retry is due, or its worker's function was stopped. A retry that no worker stores is not believed: the message was due from its claim on.
  */
 export function isOverdue(row: InboxRow, at: number): boolean {
-  if (row.status === 'FAILED') return row.retryAt !== undefined && row.retryAt < at;
+  if (row.status === 'FAILED') {
+    const { retryAt = Number.POSITIVE_INFINITY, claimedAt = 0 } = row;
+    return (retryAt > at + RETRY_AHEAD_MAX_MS ? claimedAt : retryAt) < at;
+  }
   if (row.status !== 'PROCESSING') return false;
   const { leaseUntil, claimedAt = 0, endsBy = 0 } = row;
   // A claim without a lease holds nothing: the message was due from its claim on.

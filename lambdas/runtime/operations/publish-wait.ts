@@ -1,6 +1,7 @@
 import { STUCK_MS } from '../base/patience.ts';
 import { MINUTE_MS } from '../base/units.ts';
 import { DUE_AHEAD_MAX_MS } from '../outbox/event-draft.ts';
+import { LEASE_AHEAD_MAX_MS } from '../outbox/outbox-transitions.ts';
 import { pendingSince } from '../outbox/pending-row.ts';
 import { eventIdInSortKey, eventIdShard } from '../store/event-id.ts';
 import { isUnreadable } from '../store/stored-rows.ts';
@@ -25,6 +26,14 @@ export type WaitReason =
   | 'retry'
   | 'due';
 
+/** The reasons of rows that Mailroom does not write: an audit lists them, and its repair makes them due. */
+export const CHANGED_BECAUSE = ['held', 'ahead', 'too-late'] as const satisfies readonly WaitReason[];
+
+/** Returns true for the reason of a row that Mailroom does not write. */
+export function isChanged(because: WaitReason): because is (typeof CHANGED_BECAUSE)[number] {
+  return CHANGED_BECAUSE.some((one) => one === because);
+}
+
 /** The judgment on a PENDING event, the same for every command and the audit. Times are epoch milliseconds. */
 export interface PublishWait {
   readonly because: WaitReason;
@@ -44,12 +53,6 @@ export interface WaitContext {
   /** The number of shards that the sweep reads. @default all */
   readonly sweptShards?: number | undefined;
 }
-
-/**
- * The longest time from now, or from a later due time, for which a relay or a producer leases a row, milliseconds: 15 minutes, by the limits of
- * the settings and of every backoff, and 5 more for clocks that differ.
- */
-const LEASE_AHEAD_MAX_MS = 20 * MINUTE_MS;
 
 /** A producer's clock may be ahead by less than this, milliseconds. */
 const CLOCK_AHEAD_MAX_MS = MINUTE_MS;

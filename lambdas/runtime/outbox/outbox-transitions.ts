@@ -1,5 +1,6 @@
 import { errorMessage } from '../base/errors.ts';
 import { fingerprint } from '../base/fingerprint.ts';
+import { MINUTE_MS } from '../base/units.ts';
 import { eventIdTime } from '../store/event-id.ts';
 import type { Note } from '../store/operation-record.ts';
 import type { OutboxRow, OutboxStatus } from '../store/outbox-row.ts';
@@ -9,6 +10,12 @@ import { leaseOf, type PendingRow } from './pending-row.ts';
 
 /** The two relays. */
 export type RelayPath = 'stream' | 'sweep';
+
+/**
+ * The longest time from now, or from a later due time, for which a relay or a producer leases a row, milliseconds: 15 minutes, by the limits of
+ * the settings and of every backoff, and 5 more for clocks that differ.
+ */
+export const LEASE_AHEAD_MAX_MS = 20 * MINUTE_MS;
 
 /** The time after which a DISCARDED event may be deleted, days. */
 export const DISCARDED_RETENTION_DAYS = 35;
@@ -71,6 +78,27 @@ export function released(
     only: 'held',
     set: { leaseUntil: leaseOf(row, leaseUntil), ...(error === undefined ? {} : causeOf(error)) },
   };
+}
+
+/** The time until a repaired event is due, milliseconds: a relay that publishes it at this moment, as one may a row that was just written, ends before. */
+const REPAIRED_LEASE_MS = MINUTE_MS;
+
+/**
+ * An operator's repair of a row that Mailroom does not write: its event is due in a minute. Only under the lease and the due time that were read.
+ *
+ *     now                          + 20 min
+ *      |-- a relay may hold it: kept --|-- no relay leases one for that long: ends in a minute --- …
+ *
+ * Its lease ends after its due time, as after each change: it may have been published, and is never cancelled.
+ */
+export function madeDue(
+  { leaseUntil, dueAt }: Pick<OutboxRow, 'leaseUntil' | 'dueAt'>,
+  now: number,
+): EventTransition {
+  const due = dueAt === undefined ? {} : { dueAt: Math.min(dueAt, now) };
+  const soon = now + REPAIRED_LEASE_MS;
+  const ends = leaseUntil > now + LEASE_AHEAD_MAX_MS ? soon : Math.max(leaseUntil, soon);
+  return { from: ['PENDING'], only: 'held', set: { leaseUntil: leaseOf(due, ends), ...due } };
 }
 
 /** An operator requeues a DEAD event: its attempts are counted from 0. @param note - stored in the row @default none */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { planSending, send, shownSending } from '../../../cli/changes/repair/audit-repair.ts';
+import { makeRepair, planAuditRepair, shownRepair } from '../../../cli/changes/repair/audit-repair.ts';
 import { plannedChange } from '../../../cli/page/server/planned-change.ts';
 import { repairJson } from '../../../cli/reports/audit/repair-text.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
@@ -18,9 +18,9 @@ test('a repair that is bound to a plan sends exactly its events: none that becam
     region: 'eu-west-1',
     operator: async () => 'arn:aws:sts::111122223333:assumed-role/ops/ada',
   };
-  const plan = await shownSending(
+  const plan = await shownRepair(
     withStored(deployment),
-    await planSending(withStored(deployment), await rig.run()),
+    await planAuditRepair(withStored(deployment), await rig.run()),
   );
   const change = plannedChange(deployment, request, {
     kind: 'repair',
@@ -32,8 +32,8 @@ test('a repair that is bound to a plan sends exactly its events: none that becam
   const third = await rig.event(LONG_AGO);
   const report = await rig.run();
   expect(report.missing.map(({ eventId }) => eventId)).toContain(third.eventId);
-  const sending = await planSending(withStored(deployment), report, change.planned);
-  const applied = await send(withStored(deployment), sending, 'the rule had drifted');
+  const sending = await planAuditRepair(withStored(deployment), report, change.planned);
+  const applied = await makeRepair(withStored(deployment), sending, 'the rule had drifted');
   expect(repairJson(applied).events).toEqual([
     { eventId: first.eventId, consumer: 'payments', outcome: 'sent', why: null },
     {

@@ -2,6 +2,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { auditFindings, auditJson, auditText } from '../../../cli/reports/audit/audit-text.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { createAudit } from '../../../lambdas/runtime/operations/audit/audit.ts';
+import { minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { unwrapped } from '../../support/captured-io.ts';
 import { auditRig, consumerEntry } from '../runtime/operations/audit/audit-rig.ts';
 import { countedBytes, review } from './support/captured-output.ts';
@@ -13,6 +15,7 @@ const commands = {
   restore: ['npx cdk deploy mailroom-dev --revert-drift'],
   recheck: { at: Date.UTC(2026, 0, 1, 12, 4, 1), command: 'npx cdk-mailroom audit --since 75m' },
 };
+const NO_ROWS = { repaired: [], unrepaired: [] };
 const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
 
 /** An audit of five events that one consumer never received, and whose queue holds messages. */
@@ -72,17 +75,49 @@ test('the plan of a repair begins with stack, account and region, and says what 
   if (first === undefined) throw new Error('Nothing is missing');
   const unsent = [{ ...first, why: 'its outbox row has expired, and its payload with it' }];
   const inconclusive = (await lost(3)).report.inconclusive;
-  const result = { report: { ...report, inconclusive }, repair: { applied: false, place, events, unsent } };
+  const result = {
+    report: { ...report, inconclusive },
+    repair: { applied: false, place, events, unsent, rows: NO_ROWS },
+  };
   await review('audit-repair-plan', `$ mailroom audit --repair\n\n${auditText(result, commands)}\n`);
 });
 
 test('a repair that sent all says so; one that left something does not', async () => {
   const { report } = await lost(0);
-  const repair = { applied: true, place, events: report.missing, unsent: [] };
+  const repair = { applied: true, place, events: report.missing, unsent: [], rows: NO_ROWS };
   const all = { report: { ...report, repaired: 5 }, repair };
   expect(auditFindings(all.report)).toEqual([]);
   await review('audit-repaired', `$ mailroom audit --repair --apply\n\n${auditText(all, commands)}\n`);
   expect(auditFindings({ ...report, repaired: 4 })).toEqual(['1 missing']);
+});
+
+test('rows that were changed by hand are findings, each with its repair', async () => {
+  const rig = auditRig([consumerEntry('payments')], countedBytes());
+  const now = rig.clock.now();
+  const held = { status: 'PENDING', leaseUntil: Date.UTC(2031, 0) } as const;
+  for (let number = 0; number < 2; number += 1) await rig.event(20 * MINUTE_MS, held);
+  await rig.event(-40 * MINUTE_MS, { status: 'PENDING' });
+  const { eventId } = await rig.event(10 * MINUTE_MS);
+  await rig.inbox('payments', eventId, 'REJECTED', { type: 'OrderPlaced' });
+  const ahead = [minuteOf(now + 40 * MINUTE_MS)];
+  const audit = createAudit({ ...rig.deps, listed: { isRejected: async () => false } });
+  const report = await audit.run({ since: now - 60 * MINUTE_MS, until: now + 2_000, ahead });
+  expect(auditFindings(report)).toEqual(['4 changed by hand']);
+  await review('audit-changed-rows', `$ mailroom audit\n\n${auditText({ report }, commands)}\n`);
+  const [first, ...repaired] = report.changedRows;
+  if (first === undefined) throw new Error('Nothing was changed');
+  const unrepaired = [{ ...first, why: 'it has changed since the audit read it' }];
+  for (const applied of [false, true]) {
+    const rows = { repaired, unrepaired };
+    const repair = { applied, place, events: [], unsent: [], rows };
+    const result = { report: { ...report, repairedRows: applied ? repaired.length : 0 }, repair };
+    const name = applied ? 'audit-changed-rows-repaired' : 'audit-changed-rows-plan';
+    await review(name, `$ mailroom audit --repair\n\n${auditText(result, commands)}\n`);
+    expect(auditFindings(result.report)).toEqual([`${applied ? 1 : 4} changed by hand`]);
+  }
+  expect(auditJson({ report: { ...report, repairedRows: 4 } }).verdict).toBe(
+    '4 changed by hand, now put right',
+  );
 });
 
 test('the document has the verdict of the text', async () => {

@@ -184,7 +184,10 @@ test('an audit with every finding fits 80 columns', async () => {
     ...event,
     why: 'its outbox row has expired, and its payload with it',
   }));
-  for (const repair of [undefined, { applied: false, place, events: found.missing, unsent }]) {
+  for (const repair of [
+    undefined,
+    { applied: false, place, events: found.missing, unsent, rows: { repaired: [], unrepaired: [] } },
+  ]) {
     const text = auditText({ report: found, byDay: true, repair }, commands);
     expect(unwrapped(text)).toContain('12345 unproven');
     expect(tooWide(text)).toEqual([]);

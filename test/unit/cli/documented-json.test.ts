@@ -11,7 +11,7 @@ import { readStatus } from '../../../cli/reports/status/read-status.ts';
 import { statusJson } from '../../../cli/reports/status/status-text.ts';
 import { STATES } from '../../../cli/reports/why/event-state.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
-import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
+import { DAY_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
 import { planRepair } from '../../../lambdas/runtime/operations/audit/audit-repair.ts';
 import { recordOperation } from '../../../lambdas/runtime/store/operation-record.ts';
@@ -172,6 +172,7 @@ test('audit prints the members in docs/cli-json.md', async () => {
   await rig.inbox('payments', processed.eventId);
   for (let twice = 0; twice < 2; twice += 1) await rig.event(20 * MINUTE_MS, {}, { causationId: 'cause' });
   const { eventId } = await rig.event(20 * MINUTE_MS);
+  await rig.event(20 * MINUTE_MS, { status: 'PENDING', leaseUntil: rig.clock.now() + DAY_MS });
   await rig.inbox('payments', eventId, 'PARKED' as never);
   await rig.event(10 * MINUTE_MS);
   rig.queues.holds.set('payments-queue', 1);
@@ -180,7 +181,8 @@ test('audit prints the members in docs/cli-json.md', async () => {
   const report = await rig.run();
   const { toSend } = await planRepair(rig.deps, report.missing);
   const place = { stack: 'mailroom-dev', account: '111122223333', region: 'eu-west-1' };
-  const printed = auditJson({ report, repair: { applied: true, place, events: toSend, unsent: [] } });
+  const rows = { repaired: report.changedRows, unrepaired: [] };
+  const printed = auditJson({ report, repair: { applied: true, place, events: toSend, unsent: [], rows } });
   expect(members(JSON.parse(JSON.stringify(printed)))).toEqual(members(expected));
 });
 

@@ -65,7 +65,7 @@ export function PlanDialog({ request: asked, onClose, children }: PlanDialogProp
 }
 
 function titleOf(request: PlanRequest): string {
-  if (request.kind === 'repair') return 'Repair: send the missing events';
+  if (request.kind === 'repair') return 'Repair: send missing events, put changed rows right';
   const { source } = request;
   if (request.kind === 'resend') return `Resend a dead letter in ${source}`;
   const [noun, where] = source === 'dead' ? ['DEAD event', ''] : ['dead letter', ` in ${source}`];

@@ -92,6 +92,22 @@ interface Planned {
   readonly reason: string;
 }
 
+/** The outcome of a part of a planned repair. @param consumer - `null` for an outbox row */
+function shownRepair(outcome: string, consumer: string | null): ShownVerdict {
+  switch (outcome) {
+    case 'unsent':
+      return { is: 'look', label: 'not sent', todo: 'It cannot be sent again.' };
+    case 'unrepaired':
+      return { is: 'look', label: 'left as it is', todo: 'Its row cannot be put right here.' };
+    case 'make-due':
+      return { is: 'ok', label: 'made due', todo: 'The sweep publishes it within minutes.' };
+    case 'list':
+      return { is: 'ok', label: `listed at ${consumer}`, todo: 'Messages shows it as rejected.' };
+    default:
+      return { is: 'ok', label: `sent to ${consumer}`, todo: `Only ${consumer} receives it.` };
+  }
+}
+
 function counted(group: readonly Planned[]): Pick<PlanGroup, 'count' | 'reasons'> {
   const found = group.map(({ reason }) => reason).filter((reason) => reason !== '');
   const reasons = [...groupsOf(found, (reason) => reason)].map(
@@ -116,14 +132,10 @@ function plannedOf(plan: PlanDocument, ids?: readonly string[]): Planned[] {
         reason: 'message' in entry && typeof entry.message === 'string' ? entry.message : '',
       }));
     case 'repair':
-      return (plan.document.repair?.events ?? []).map(({ consumer, outcome, why }) => ({
-        verdict: outcome === 'unsent' ? 'not sent' : `sent to ${consumer}`,
-        shown: () =>
-          outcome === 'unsent'
-            ? { is: 'look', label: 'not sent', todo: 'It cannot be sent again.' }
-            : { is: 'ok', label: `sent to ${consumer}`, todo: `Only ${consumer} receives it.` },
-        reason: why ?? '',
-      }));
+      return (plan.document.repair?.events ?? []).map(({ consumer, outcome, why }) => {
+        const shown = shownRepair(outcome, consumer);
+        return { verdict: shown.label, shown: () => shown, reason: why ?? '' };
+      });
     case 'resend': {
       const { consumer, verdict, source } = plan.document;
       const todo = verdict === 'runs' ? `Sent to ${consumer} only, as a new event.` : 'Not sent.';

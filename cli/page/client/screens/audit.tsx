@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { MINUTE_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { answersOf, detailsOf } from '../../../reports/audit/audit-answers.ts';
+import { changedWords } from '../../../reports/audit/changed-words.ts';
 import type { ReadingDocuments } from '../../server/readings.ts';
 import { Ago, At, Due } from '../frame/clocks.tsx';
 import { Button, Choice } from '../frame/controls.tsx';
@@ -54,6 +55,7 @@ export function AuditScreen() {
       {audit !== undefined && (
         <section class="stack" aria-label="Result">
           <Missing audit={audit} />
+          <Changed audit={audit} />
           <Inconclusive audit={audit} />
           <Findings audit={audit} />
           <Ledgers audit={audit} />
@@ -97,14 +99,14 @@ interface AuditAnswerProps extends AuditProps {
 }
 
 /** The verdict, and the repair of missing events. */
-function Answer({ audit: { verdict, missing }, isOk, onPlan }: AuditAnswerProps) {
+function Answer({ audit: { verdict, missing, changedRows }, isOk, onPlan }: AuditAnswerProps) {
   return (
     <>
       <State is={isOk ? 'ok' : 'broken'}>
         {/* Another verdict may begin with the name of a consumer. */}
         {isOk ? <span class="verdict">{verdict}</span> : <Stored text={verdict} />}
       </State>
-      {missing.length > 0 && (
+      {missing.length + changedRows.length > 0 && (
         <Button class="primary" onClick={onPlan}>
           Plan a repair
         </Button>
@@ -170,6 +172,27 @@ function Missing({ audit: { missing } }: AuditProps) {
       <p class="quiet-text">
         A repair sends each event only to the consumer that missed it. Fix the cause first.
       </p>
+    </div>
+  );
+}
+
+/** The rows that Mailroom does not write. */
+function Changed({ audit: { changedRows } }: AuditProps) {
+  if (changedRows.length === 0) return null;
+  return (
+    <div class="panel stack">
+      <Table
+        caption="Changed by hand: rows that Mailroom does not write"
+        columns={[
+          { title: 'Event', cell: ({ eventId }) => <EventLink id={eventId} /> },
+          { title: 'Type', cell: ({ type }) => <Stored text={type ?? 'unknown'} clip={80} /> },
+          { title: 'What', cell: (row) => <Stored text={changedWords(row)} clip={200} /> },
+        ]}
+        rows={changedRows}
+        keyOf={({ eventId, consumer }) => `${eventId} ${consumer}`}
+        empty=""
+      />
+      <p class="quiet-text">A repair puts each right. Find out first who writes to the table.</p>
     </div>
   );
 }

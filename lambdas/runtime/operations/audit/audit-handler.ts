@@ -36,6 +36,7 @@ type AuditList =
   | 'inconclusive'
   | 'duplicated'
   | 'unreadableRows'
+  | 'changedRows'
   | 'drift'
   | 'incomplete'
   | 'backlogs'
@@ -122,7 +123,8 @@ function ownOf(report: AuditReport, { consumers }: Directory): AuditReport {
 
 /** Emits the findings, and logs them. */
 function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
-  const { missing, inconclusive, duplicated, unreadableRows, drift, incomplete, ...others } = report;
+  const { missing, inconclusive, duplicated, unreadableRows, changedRows, drift, incomplete, ...others } =
+    report;
   const {
     backlogs: _open,
     deliveries: _periods,
@@ -142,6 +144,7 @@ function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
     inconclusive: inconclusive.reduce((sum, { events }) => sum + events, 0),
     duplicated: duplicated.length,
     unreadableRows: unreadableRows.length,
+    changedRows: changedRows.length,
     drift: drift.length,
     incomplete: incomplete.length,
   };
@@ -158,6 +161,13 @@ function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
   });
   warn(telemetry, 'These events were written more than once for one cause', { duplicated });
   warn(telemetry, 'These rows cannot be read, so the state of their events is unknown', { unreadableRows });
+  warn(
+    telemetry,
+    'These rows were changed by hand: npx cdk-mailroom audit --repair plans to put them right',
+    {
+      changedRows,
+    },
+  );
   warn(
     telemetry,
     'The deployment differs from the declaration: deploy its stack again with npx cdk deploy --revert-drift',

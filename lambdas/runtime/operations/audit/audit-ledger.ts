@@ -39,6 +39,8 @@ export interface MissingEvent {
   readonly publishedAt: number;
   /** When a repair last sent it to a consumer, epoch milliseconds; `null` if none did. Missing all the same: what loses it is still there. */
   readonly resentAt: number | null;
+  /** The state of its inbox row, which waits for a message that is gone; `null` without a row. */
+  readonly row: 'FAILED' | 'PROCESSING' | null;
 }
 
 /** The events of a consumer that are in its queue or lost; which of the two cannot be known yet. */
@@ -68,7 +70,7 @@ export interface UnreadableFinding {
 }
 
 /** A published event, with the properties that the audit needs. */
-export interface PublishedEvent extends Omit<MissingEvent, 'consumer'> {
+export interface PublishedEvent extends Omit<MissingEvent, 'consumer' | 'row'> {
   readonly source: string;
   /** The last time it was sent to its consumers, epoch milliseconds: later than its publish if an operator sent it again. */
   readonly sentAt: number;
@@ -150,9 +152,10 @@ export function createLedger(
       page(consumer).open.push(event);
     },
     open: (consumer) => page(consumer).open,
-    judge: (consumer, { eventId, type, publishedAt, resentAt }, standing) => {
+    judge: (consumer, { eventId, type, publishedAt, resentAt, row }, standing) => {
       count(consumer, eventId, standing);
-      if (standing === 'missing') missing.push({ eventId, consumer, type, publishedAt, resentAt });
+      if (standing === 'missing')
+        missing.push({ eventId, consumer, type, publishedAt, resentAt, row: waitingStatus(row) });
     },
     missing: () => missing.toSorted((a, b) => a.eventId.localeCompare(b.eventId)),
     unreadable: () => unreadable.toSorted((a, b) => a.eventId.localeCompare(b.eventId)),
@@ -163,6 +166,11 @@ export function createLedger(
       return Object.fromEntries(closed);
     },
   };
+}
+
+/** The state of a row that waits for a message. */
+function waitingStatus(row: InboxRow | undefined): MissingEvent['row'] {
+  return row?.status === 'FAILED' || row?.status === 'PROCESSING' ? row.status : null;
 }
 
 type Counts = { -readonly [K in keyof ConsumerLedger]: number };

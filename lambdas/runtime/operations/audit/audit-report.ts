@@ -1,5 +1,6 @@
 import type { EventRef } from '../../events/event.ts';
 import type { ConsumerBacklog } from './audit-backlog.ts';
+import type { ChangedRow } from './audit-changed-rows.ts';
 import type { ErrorBudget, PeriodDeliveries } from './audit-deliveries.ts';
 import type { DuplicatedEvent } from './audit-doubles.ts';
 import type { Drift } from './audit-drift.ts';
@@ -30,6 +31,8 @@ export interface AuditReport {
   readonly errorBudgets: readonly ErrorBudget[];
   /** The unreadable rows: outbox rows, then the inbox rows of each consumer. */
   readonly unreadableRows: readonly UnreadableFinding[];
+  /** The rows that Mailroom does not write as they are; a repair puts them right. */
+  readonly changedRows: readonly ChangedRow[];
   /** The published events that a consumer never received, with that consumer. */
   readonly missing: readonly MissingEvent[];
   /** By consumer, the number of events that are in its queue or lost. Not empty: the audit proves nothing about them. */
@@ -51,4 +54,6 @@ export interface AuditReport {
   readonly incomplete: readonly string[];
   /** The number of missing events that were sent again since. */
   readonly repaired: number;
+  /** The number of changed rows that were put right since. */
+  readonly repairedRows: number;
 }

@@ -141,7 +141,7 @@ async function judgeAll(
       row !== undefined || (!isExpired(event) && (deps.earlier || (await declaration.covers(event))));
     if (!isExpected) return ledger.judge(consumer.name, event, 'unproven');
     const received = { ...event, row: row ?? event.row };
-    if (!mayBeQueued(received)) return ledger.judge(consumer.name, event, 'missing');
+    if (!mayBeQueued(received)) return ledger.judge(consumer.name, received, 'missing');
     ledger.judge(consumer.name, event, 'inconclusive');
     doubtful.push(received);
   }

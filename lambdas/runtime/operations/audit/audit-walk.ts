@@ -17,6 +17,7 @@ import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { InboxRows, StoredMessageRow } from '../inbox-rows.ts';
 import type { OutboxRows, StoredEventRow } from '../outbox-rows.ts';
 import { consumersOf } from '../subscribed-events.ts';
+import { type ChangedRows, lookAhead } from './audit-changed-rows.ts';
 import type { Deliveries } from './audit-deliveries.ts';
 import type { Doubles } from './audit-doubles.ts';
 import type { Ledger, PublishedEvent, UnreadableFinding } from './audit-ledger.ts';
@@ -52,6 +53,7 @@ interface WalkDeps {
   readonly ledger: Ledger;
   readonly deliveries: Pick<Deliveries, 'add' | 'leaveOut'>;
   readonly doubles: Doubles;
+  readonly changed: Pick<ChangedRows, 'event'>;
   /** A message whose retry was due before this time is overdue, epoch milliseconds. */
   readonly overdueAt: number;
   /** Returns true while there is time. */
@@ -66,6 +68,8 @@ export interface WalkRange {
   readonly until: number;
   /** A part of the range to leave out, by the events' creation time. @default none */
   readonly gap?: { readonly since: number; readonly until: number } | undefined;
+  /** Minutes after the range, in the format of the keys, in which only changed rows are looked for: those dated in the future. @default none */
+  readonly ahead?: readonly string[] | undefined;
   /** Called with the progress from time to time. */
   readonly onProgress?:
     | ((progress: { readonly minute: string; readonly events: number }) => void)
@@ -115,6 +119,7 @@ export async function walkOutbox(deps: WalkDeps, range: WalkRange): Promise<Walk
   const swept = await shardsEverUsed(table, directory.mailroom.shards);
   const seenUntil = await walkShards(walk, 0, swept);
   const used = Math.max(swept, await higherShards(walk, swept));
+  await lookAhead({ ...walk, minutes: range.ahead, shards: used });
   return {
     counts,
     unreadable: walk.unreadable,
@@ -216,7 +221,7 @@ function countEvent(
   walk: Walk,
   row: StoredEventRow,
 ): { readonly event: PublishedEvent; readonly consumers: readonly ConsumerEntry[] } | undefined {
-  const { since, until, gap = NO_GAP, counts, unreadable, doubles, deliveries, directory } = walk;
+  const { since, until, gap = NO_GAP, counts, unreadable, doubles, changed, deliveries, directory } = walk;
   const eventId = eventIdInSortKey(row.SK);
   if (eventId !== undefined) {
     const mintedAt = eventIdTime(eventId);
@@ -232,6 +237,7 @@ function countEvent(
     return undefined;
   }
   counts[COUNT_OF[row.status]] += 1;
+  changed.event(row);
   doubles.add(row.source, envelope);
   if (isHeartbeat(row)) deliveries.leaveOut(envelope.eventId);
   const { source, type, publishedBy } = row;

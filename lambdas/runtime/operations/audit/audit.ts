@@ -16,6 +16,7 @@ import { dynamoOutboxRows } from '../outbox-rows.ts';
 import type { Queues } from '../queues.ts';
 import { externalEventsOf, mailroomEventsOf } from '../subscribed-events.ts';
 import { createBacklogs } from './audit-backlog.ts';
+import { createChangedRows, type ListedRejections } from './audit-changed-rows.ts';
 import type { EntryVersions } from './audit-declaration.ts';
 import { createDeliveries, errorBudgets } from './audit-deliveries.ts';
 import { createDoubles } from './audit-doubles.ts';
@@ -57,6 +58,8 @@ export interface AuditDeps {
    * unproven. @default none
    */
   readonly versions?: EntryVersions | undefined;
+  /** Reads the pointers that list rejected messages. @default they are not read, and no message is found unlisted */
+  readonly listed?: ListedRejections | undefined;
   /** The number of partitions of the outbox that are read concurrently. @default 8 */
   readonly partitionsAtOnce?: number | undefined;
   /** @default the machine's clock */
@@ -151,20 +154,13 @@ export function createAudit(deps: AuditDeps): Audit {
       const inconclusive: InconclusiveEvents[] = [];
       const drift = await findDrift(deps, deps.directory);
       const { deliveriesMs: periodMs = DAY_MS } = range;
-      const deliveries = createDeliveries({ directory, periodMs, graceMs, now: startedAt });
-      const backlogs = createBacklogs(directory, startedAt);
-      const ledger = createLedger(directory, (...counted) => {
-        deliveries.add(...counted);
-        backlogs.add(...counted);
-      });
-      const doubles = createDoubles();
+      const accounts = openAccounts({ directory, periodMs, graceMs, now: startedAt });
+      const { deliveries, backlogs, changed, ledger, doubles } = accounts;
       const { seenUntil, counts, unreadable, shards } = await walkOutbox(
         {
           ...deps,
           ...bus,
-          ledger,
-          deliveries,
-          doubles,
+          ...accounts,
           overdueAt: startedAt - graceMs,
           hasTimeLeft: hasTimeLeft(walkEndsBy),
         },
@@ -200,6 +196,7 @@ export function createAudit(deps: AuditDeps): Audit {
         deliveries: found,
         errorBudgets: errorBudgets(directory, found),
         unreadableRows: [...unreadable, ...ledger.unreadable()],
+        changedRows: await changed.found(bus.inbox, deps.listed),
         missing: ledger.missing(),
         inconclusive,
         duplicated: doubles.found(),
@@ -207,9 +204,25 @@ export function createAudit(deps: AuditDeps): Audit {
         notAudited: notAudited(deps.directory, bus.unread),
         incomplete,
         repaired: 0,
+        repairedRows: 0,
       };
     },
   };
+}
+
+/** Opens the accounts of an audit, each of which counts what the ledger counts. */
+function openAccounts(of: Parameters<typeof createDeliveries>[0]) {
+  const { directory, now } = of;
+  const deliveries = createDeliveries(of);
+  const backlogs = createBacklogs(directory, now);
+  const changed = createChangedRows(directory, now);
+  const ledger = createLedger(directory, (...counted) => {
+    const [consumer, eventId, , row] = counted;
+    deliveries.add(...counted);
+    backlogs.add(...counted);
+    if (row !== undefined) changed.message(consumer, eventId, row);
+  });
+  return { deliveries, backlogs, changed, ledger, doubles: createDoubles() };
 }
 
 function unlistedTexts({ unlisted = [] }: Directory): string[] {

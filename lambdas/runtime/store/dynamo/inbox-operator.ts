@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import { isMailroomError } from '../../base/errors.ts';
-import { REJECTED_AS_TOO_OLD } from '../../inbox/inbox-conditions.ts';
+import { asRejected, REJECTED_AS_TOO_OLD } from '../../inbox/inbox-conditions.ts';
 import {
   allowedToRun,
   type Decided,
@@ -9,10 +9,11 @@ import {
   decided,
   type FinalDecision,
   type InboxChanges,
+  listedAgain,
 } from '../../inbox/inbox-operator.ts';
 import type { RowsBefore } from '../../inbox/row-transition.ts';
 import { isUnreadableId, systemRandomBytes } from '../event-id.ts';
-import type { PlaceInOrder } from '../inbox-row.ts';
+import type { PlaceInOrder, RejectedRow } from '../inbox-row.ts';
 import { inboxKey, rejectedKey } from '../keys.ts';
 import { type TransactDeps, transactWithRetry } from '../retry.ts';
 import { readInboxRow } from '../stored-rows.ts';
@@ -20,7 +21,8 @@ import type { Item } from '../table.ts';
 import { withoutInboxRow } from './inbox-completion.ts';
 import type { InboxAccess } from './inbox-context.ts';
 import { markUnreadable } from './inbox-history.ts';
-import { writeTransition } from './inbox-writes.ts';
+import { rejectedPointer } from './inbox-rejection.ts';
+import { changeBy, conditionOf, transactRow, writeTransition } from './inbox-writes.ts';
 import { isLastRefused, raiseLast, raising, readLastSequence } from './last-sequence.ts';
 import { checkTransaction } from './transaction-checks.ts';
 
@@ -112,4 +114,37 @@ async function allowMessage(inbox: InboxAccess, given: Decided): Promise<boolean
     [],
   );
   return ok;
+}
+
+/**
+ * REJECTED -> REJECTED, with the pointer that lists it: repairs a message that no list shows. As after each rejection, row and pointer stay until
+ * an operator decides, unless the message could not be read.
+ *
+ * @param row - as it was read
+ * @returns `false` if it is listed, or was claimed, rejected again or ended since; nothing was changed
+ */
+export async function listRejected(
+  { table, clock = systemClock, random = systemRandomBytes }: TransactDeps,
+  { consumer, eventId }: { readonly consumer: string; readonly eventId: string },
+  row: RejectedRow,
+): Promise<boolean> {
+  const inbox: InboxAccess = { table, clock, random, consumer };
+  const from = asRejected(row);
+  const change = changeBy(inbox, from, listedAgain(inbox, row));
+  const mayExpire = isUnreadableId(eventId);
+  const pointer = rejectedPointer(consumer, eventId, {
+    ...change.set,
+    expiresAt: mayExpire ? row.expiresAt : undefined,
+  });
+  const kept = { ...change, remove: mayExpire ? [] : ['expiresAt'] };
+  const unlessListed = { Item: pointer, ConditionExpression: 'attribute_not_exists(PK)' };
+  try {
+    const { ok } = await transactRow(inbox, eventId, kept, conditionOf(inbox, from), [{ Put: unlessListed }]);
+    return ok;
+  } catch (error) {
+    const isListed =
+      isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[1]?.code === 'ConditionalCheckFailed';
+    if (isListed) return false;
+    throw error;
+  }
 }

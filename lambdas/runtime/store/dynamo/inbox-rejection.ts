@@ -9,7 +9,7 @@ import { mintToken } from '../event-id.ts';
 import { rejectedKey } from '../keys.ts';
 import { passedOver } from '../last-sequence.ts';
 import { SCHEMA } from '../row-schema.ts';
-import type { TransactAction } from '../table.ts';
+import type { Item, TransactAction } from '../table.ts';
 import type { InboxContext } from './inbox-context.ts';
 import { changeBy, conditionOf, transactRow, type Written } from './inbox-writes.ts';
 import { isLastRefused, raising, readLastSequence } from './last-sequence.ts';
@@ -58,23 +58,28 @@ async function writeRejection(
   transition: RowTransition,
 ): Promise<Written> {
   const change = changeBy(inbox, from, transition);
-  const { rejectedAt, reason, lastError, fingerprint, expiresAt } = change.set;
-  const pointer = {
-    ...rejectedKey(inbox.consumer, eventId),
-    schema: SCHEMA,
-    ...{ rejectedAt, reason, lastError, fingerprint },
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-    ...(sentAt === undefined ? {} : { sentAt }),
-  };
+  const pointer = rejectedPointer(inbox.consumer, eventId, { ...change.set, sentAt });
   for (let look = 1; ; look += 1) {
     const skip = await skipOf(inbox, place, transition);
-    const others = [...skip, { Put: { Item: { ...pointer } } }];
+    const others = [...skip, { Put: { Item: pointer } }];
     try {
       return await transactRow(inbox, eventId, change, conditionOf(inbox, from), others);
     } catch (error) {
       if (skip.length === 0 || look === SKIP_LOOKS || !isLastRefused(error)) throw error;
     }
   }
+}
+
+/** The pointer that lists a rejected message. @param row - what its row stores */
+export function rejectedPointer(consumer: string, eventId: string, row: Item): Item {
+  const { rejectedAt, reason, lastError, fingerprint, expiresAt, sentAt } = row;
+  return {
+    ...rejectedKey(consumer, eventId),
+    schema: SCHEMA,
+    ...{ rejectedAt, reason, lastError, fingerprint },
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(sentAt === undefined ? {} : { sentAt }),
+  };
 }
 
 /** The action that passes over the number of a rejected message. */

@@ -1,9 +1,10 @@
 import { systemClock } from '../../base/clock.ts';
 import { isMailroomError, MailroomError } from '../../base/errors.ts';
-import { discarded, requeued } from '../../outbox/outbox-transitions.ts';
+import { discarded, madeDue, requeued } from '../../outbox/outbox-transitions.ts';
 import { eventIdShard, eventIdTime, minuteOf, outboxKeyOf } from '../event-id.ts';
 import { deadKey } from '../keys.ts';
 import type { Note, OperationDeps } from '../operation-record.ts';
+import type { OutboxRow } from '../outbox-row.ts';
 import { happens } from '../retry.ts';
 import { isKnownSchema } from '../row-schema.ts';
 import { ofKnownSchema } from '../row-update.ts';
@@ -43,6 +44,28 @@ export async function requeueDead(deps: OperationDeps, eventId: string, note?: N
 export async function discardDead(deps: OperationDeps, eventId: string, note: Note): Promise<boolean> {
   const { clock = systemClock } = deps;
   return decide(deps, eventId, leavingDead(eventId, discarded(clock.now(), note)));
+}
+
+/**
+ * PENDING -> PENDING, due in a minute: repairs a row that no relay takes, because it is leased for years, or dated in the future. In the same
+ * transaction, its minute becomes unsettled: the sweep reads it, whether its ages have passed or not begun.
+ *
+ * @param row - as it was read
+ * @returns `false` if its status, its lease or its due time is another one by now; nothing was changed
+ * @throws `BAD_EVENT_ID` if the text is not an event id
+ */
+export async function makeDue(
+  deps: OperationDeps,
+  eventId: string,
+  row: Pick<OutboxRow, 'leaseUntil' | 'dueAt'>,
+): Promise<boolean> {
+  const { clock = systemClock, random } = deps;
+  const { from, set } = madeDue(row, clock.now());
+  const { leaseUntil, dueAt } = row;
+  const when = { status: from[0], leaseUntil, ...(dueAt !== undefined && { dueAt }) };
+  const { Update } = updateAction({ key: outboxKeyOf(eventId), set, when });
+  const pointer = unsettledPointer(eventIdShard(eventId), minuteOf(eventIdTime(eventId)), random);
+  return happens(deps, [{ Update: ofKnownSchema(Update) }, { Put: { Item: { ...pointer } } }]);
 }
 
 async function decide(

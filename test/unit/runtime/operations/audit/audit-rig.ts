@@ -179,14 +179,16 @@ export function auditRig(
     status: InboxRow['status'] = 'PROCESSED',
     more: Partial<InboxRow> = {},
   ): Promise<void> {
-    const lease = status === 'PROCESSING' ? { leaseUntil: clock.now() + 30_000 } : {};
+    const until = clock.now() + 30_000;
+    const held =
+      status === 'PROCESSING' ? { leaseUntil: until } : status === 'FAILED' ? { retryAt: until } : {};
     const row = {
       ...inboxKey(consumer, eventId),
       schema: SCHEMA,
       status,
       fence: 'f',
       attempts: 1,
-      ...lease,
+      ...held,
       ...more,
     };
     await table.write({ Put: { Item: row } });

@@ -89,7 +89,7 @@ describe('an event without an inbox row', () => {
     const publishedAt = rig.clock.now() - LONG_AGO;
     const resentAt = null;
     expect(report.missing).toEqual([
-      { eventId, consumer: 'payments', type: 'OrderPlaced', publishedAt, resentAt },
+      { eventId, consumer: 'payments', type: 'OrderPlaced', publishedAt, resentAt, row: null },
     ]);
     expect(report.consumers).toMatchObject({
       payments: { missing: 1 },
