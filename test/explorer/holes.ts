@@ -4,6 +4,8 @@ import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { BRIDGE_HOLES } from './bridge-holes.ts';
 import { bridgeScenarios } from './bridge-scenarios.ts';
+import { CHANGED_HOLES } from './changed-holes.ts';
+import { changedScenarios } from './changed-scenarios.ts';
 import { EFFECT_HOLES } from './effect-holes.ts';
 import { EVENT_HOLES } from './event-holes.ts';
 import { eventScenarios } from './event-scenarios.ts';
@@ -51,6 +53,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...SCHEDULED_HOLES.map((hole) => planted('outbox', hole, scheduledScenarios)),
+  ...CHANGED_HOLES.map((hole) => planted('outbox', hole, changedScenarios)),
   ...[...INBOX_HOLES, ...EFFECT_HOLES, ...OPERATOR_HOLES].map((hole) =>
     planted('inbox', hole, inboxScenarios),
   ),

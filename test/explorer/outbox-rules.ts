@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { LEASE_AHEAD_MAX_MS } from '../../lambdas/runtime/outbox/outbox-transitions.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../lambdas/runtime/store/outbox-row.ts';
 import { asRow } from '../../lambdas/runtime/store/row-schema.ts';
@@ -39,7 +40,13 @@ export function outboxRules(): OutboxRules {
 
   function mayChange(row: OutboxRow, id: string, actor: string, role: Role, now: number): boolean {
     const holder = holders.get(id) ?? BORN;
-    return holder === actor || (holder === BORN && role === 'stream') || row.leaseUntil < now;
+    return (
+      holder === actor ||
+      (holder === BORN && role === 'stream') ||
+      row.leaseUntil < now ||
+      // Nobody leases a row for that long: it was changed by hand.
+      row.leaseUntil > now + LEASE_AHEAD_MAX_MS
+    );
   }
 
   function changed({ key, before: was, after: is }: Change, actor: string, role: Role, now: number) {
@@ -85,7 +92,9 @@ export function outboxRules(): OutboxRules {
     taken.add(id);
     if (!mayChange(before, id, actor, role, now))
       return `${actor} changed a row under the lease of ${holders.get(id) ?? 'the stream'}`;
-    holders.set(id, role === 'stream' && after.leaseUntil === bornLeases.get(id) ? BORN : actor);
+    // An operator leaves a row as if it was just written.
+    const isBorn = role === 'operator' || (role === 'stream' && after.leaseUntil === bornLeases.get(id));
+    holders.set(id, isBorn ? BORN : actor);
     return undefined;
   }
 

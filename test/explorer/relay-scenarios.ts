@@ -13,7 +13,7 @@ export interface Bounds {
 const LAST_AGE_MS = 1024 * MINUTE_MS + 50_000;
 
 /** The age of an event whose minute is past its last age. */
-const OLD_MS = LAST_AGE_MS + 10 * MINUTE_MS;
+export const OLD_MS = LAST_AGE_MS + 10 * MINUTE_MS;
 
 /** The age of an event whose minute comes to its last age in 40 s. */
 const COMING_AGE_MS = 1024 * MINUTE_MS - 10_000;

@@ -5,6 +5,8 @@ import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS, MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
+import { repairChangedRow } from '../../lambdas/runtime/operations/audit/changed-row-repair.ts';
+import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { OutboxEntry } from '../../lambdas/runtime/outbox/outbox-entry.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
@@ -78,6 +80,8 @@ export interface RelayWorldOptions {
   readonly mayDie?: boolean;
   /** Whether the events' minutes are known to be unsettled. @default false */
   readonly unsettled?: boolean;
+  /** Whether the first event's row was changed by hand: an operator makes it due, at last when the system is at rest. @default false */
+  readonly isChanged?: boolean;
   /** The number of shards of the events' producer, which may be higher than the relay's. @default 1, as the relay's */
   readonly producerShards?: number;
   /**
@@ -123,6 +127,10 @@ export interface RelayWorld extends ExploredWorld {
   commitAgain(actor: Actor): Promise<void>;
   /** An operator that requeues the first event. */
   requeue(actor: Actor): Promise<void>;
+  /** An operator that makes the first event due, whose row was changed by hand. */
+  makeDue(actor: Actor): Promise<void>;
+  /** A minute passes, which a repaired event waits for. */
+  aMinute(actor: Actor): Promise<void>;
 }
 
 /** Sets up the world of a relay. */
@@ -414,6 +422,13 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     await actor.invoke(FUNCTION_TIMEOUT_MS, () => requeueDead({ table, clock, random }, eventIds[0] ?? ''));
   }
 
+  async function makeDue(actor: Actor): Promise<void> {
+    const { clock, random } = actor;
+    const deps = { table: tableOf(actor, 'operator'), clock, random, directory: DIRECTORY };
+    const changed = { eventId: eventIds[0] ?? '', consumer: null, kind: 'held' } as const;
+    await actor.invoke(FUNCTION_TIMEOUT_MS, () => repairChangedRow(deps, changed));
+  }
+
   const rows = () =>
     itemsNow().filter(({ PK }) => String(PK).startsWith(OUTBOX_PREFIX)) as unknown as OutboxRow[];
   const published = () =>
@@ -425,6 +440,7 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
       const until = scheduler.now() + REST_PASSES * MINUTE_MS;
       const isOpen = (row: OutboxRow) => row.status === 'PENDING' && Number(row.dueAt ?? 0) < until;
       if (!unsettled() && !rows().some(isOpen)) return;
+      if (options.isChanged) await makeDue(actor);
       await actor.clock.sleep(MINUTE_MS);
       await sweep(actor);
     }
@@ -446,6 +462,8 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     reschedule,
     commitAgain,
     requeue,
+    makeDue,
+    aMinute: (actor) => actor.clock.sleep(MINUTE_MS + CLOCK_SKEW_MS + 1),
     state: ({ faults }) =>
       digest([itemsNow(), published().sort(), rules.state(), faults > 0 ? past.state() : 'none']),
     deadlines: () => [
@@ -496,6 +514,9 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     },
   };
 }
+
+/** The directory of the Mailroom, as far as a repair reads it. */
+const DIRECTORY = { mailroom: {} as Directory['mailroom'] };
 
 /** True if a row has not changed since it was written. */
 function isAsBorn({ status, attempts, leaseUntil, SK }: OutboxRow): boolean {

@@ -1,6 +1,7 @@
 import type { Scenario } from '../../testing/explorer/exploration.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { bridgeScenarios } from './bridge-scenarios.ts';
+import { changedScenarios } from './changed-scenarios.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
 import { orderScenarios } from './order-scenarios.ts';
@@ -55,6 +56,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
   return [
     ...relayScenarios(bounds),
     ...scheduledScenarios(bounds),
+    ...changedScenarios(bounds),
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),
     ...outageScenarios(bounds),
