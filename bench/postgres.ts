@@ -8,6 +8,7 @@ import {
   steadily,
   withServer,
 } from './postgres/database.ts';
+import { inOrder, inOrderTable } from './postgres/in-order.ts';
 import { withJobQueues } from './postgres/job-queues.ts';
 import { fill, producerOf, relayOf, slowBus } from './postgres/mailroom.ts';
 import { drainHeld, drainJobsHeld, heldTable, idle, idleTable } from './postgres/quiet.ts';
@@ -68,6 +69,10 @@ export const postgres: Part = {
           }
         });
       }
+      const ordered = await inOrder(create, sizes.drained, sizes.waiting, sizes.ofOne);
+      settings.say(
+        `one after another: ${ordered.map(({ perSecond }) => perSecond).join(' and ')} events per second`,
+      );
       return {
         json: {
           postgresDrain: drains,
@@ -75,6 +80,7 @@ export const postgres: Part = {
           postgresHeld: held,
           postgresIdle: idles,
           postgresRetention: retention,
+          postgresInOrder: ordered,
         },
         tables: [
           drainTable(drains),
@@ -82,6 +88,7 @@ export const postgres: Part = {
           heldTable(held),
           idleTable(idles),
           retentionTable(retention),
+          inOrderTable(ordered),
         ],
       };
     }),
@@ -95,6 +102,9 @@ interface Sizes {
   readonly held: number;
   readonly idleMs: number;
   readonly idleEvents: number;
+  /** Events of one aggregate that wait, and of them those that are published. */
+  readonly waiting: number;
+  readonly ofOne: number;
 }
 
 const FULL: Sizes = {
@@ -105,6 +115,8 @@ const FULL: Sizes = {
   held: 200_000,
   idleMs: 60_000,
   idleEvents: 10,
+  waiting: 100_000,
+  ofOne: 1_000,
 };
 const QUICK: Sizes = {
   drained: 1_000,
@@ -114,6 +126,8 @@ const QUICK: Sizes = {
   held: 2_000,
   idleMs: 1_000,
   idleEvents: 1,
+  waiting: 1_000,
+  ofOne: 50,
 };
 
 /** Publishes a backlog with 1, 2 and 4 relays, on a bus that answers at once and on one that takes its time. */

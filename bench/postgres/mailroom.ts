@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
@@ -7,6 +8,8 @@ import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-rel
 import type { PgListener } from '../../lambdas/runtime/postgres/wake-listener.ts';
 import type { DatabaseRelayConfig } from '../../lambdas/runtime/relay/database-config.ts';
 import type { DatabaseRelay } from '../../lambdas/runtime/relay/database-relay.ts';
+import { eventClaim } from '../../lambdas/runtime/store/postgres/outbox-claim.ts';
+import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { type BenchDatabase, PAYLOAD } from './database.ts';
 
@@ -37,13 +40,17 @@ export function producerOf({ pool }: BenchDatabase): (n: number) => Promise<unkn
 }
 
 /** Writes many events at once. */
-export async function fill(database: BenchDatabase, events: number): Promise<void> {
+export async function fill(
+  database: BenchDatabase,
+  events: number,
+  aggregateId: (n: number) => string = String,
+): Promise<void> {
   const config = { service: 'orders', tableName: 'bench', publishes: ['Placed'] };
   const outbox = createPostgresOutbox({ config, database: nodePostgres(database.pool) });
   for (let from = 0; from < events; from += 1_000) {
     const count = Math.min(1_000, events - from);
     const drafts = Array.from({ length: count }, (_, n) =>
-      Placed.create({ aggregateId: String(from + n), data: PAYLOAD }),
+      Placed.create({ aggregateId: aggregateId(from + n), data: PAYLOAD }),
     );
     await outbox.commit(async () => drafts);
   }
@@ -68,12 +75,21 @@ export function relayOf(
   { pool }: Pick<BenchDatabase, 'pool'>,
   bus: Bus,
   listen?: () => PgListener,
+  orderBy?: 'aggregate',
 ): DatabaseRelay {
   return createPostgresRelay({
-    config: CONFIG,
+    config: { ...CONFIG, orderBy },
     database: nodePostgres(pool),
     bus,
     telemetry: memoryTelemetry(),
     listen,
   });
+}
+
+/** The claims of one relay. */
+export function claimsOf(
+  database: Sql,
+  orderBy: 'aggregate',
+): (limit: number, fully?: boolean) => Promise<readonly unknown[]> {
+  return eventClaim({ config: { ...CONFIG, orderBy }, database, clock: systemClock });
 }

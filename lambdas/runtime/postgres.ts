@@ -67,6 +67,7 @@ export {
   type PostgresRelayDeps,
 } from './postgres/postgres-relay.ts';
 export {
+  type PostgresRelayConfig,
   type PostgresSettings,
   readPostgresProducerConfig,
   readPostgresRelayConfig,

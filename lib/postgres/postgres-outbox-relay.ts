@@ -41,6 +41,12 @@ export interface PostgresRelayOptions {
   readonly maxAttempts?: number;
   /** The retention of a published event, in whole days. @default 7 days */
   readonly publishedRetention?: Duration;
+  /**
+   * `aggregate` publishes the events of an aggregate one after another. A DEAD event holds up those behind it until it is requeued or discarded.
+   *
+   * @default in any order
+   */
+  readonly orderBy?: 'aggregate';
   /** Memory in MB. The function runs all the time, for 8.64 USD a month at 256 MB. @default 256 */
   readonly memoryMb?: number;
   /** The subnets of the function, with a route to EventBridge. @default the private subnets of the VPC, or the isolated ones */
@@ -79,6 +85,7 @@ const NAMES: PropNames<PostgresOutboxRelayProps> = {
   claimLease: 'optional',
   maxAttempts: 'optional',
   publishedRetention: 'optional',
+  orderBy: 'optional',
   memoryMb: 'optional',
   vpcSubnets: 'optional',
   createEndpoints: 'optional',
@@ -119,6 +126,10 @@ export class PostgresOutboxRelay extends Construct {
         `relay.claimLease is ${claimLease.toMilliseconds()} ms, but must be more than ${leaseMin} ms: twice publishTimeout, plus 2 seconds. Raise it.`,
       ),
       ...wholeDays('relay.publishedRetention', publishedRetention),
+      ...unless(
+        props.orderBy === undefined || props.orderBy === 'aggregate',
+        `relay.orderBy is ${JSON.stringify(props.orderBy)}, but must be "aggregate". Use it, or omit orderBy.`,
+      ),
       ...(vpc && vpcSubnets ? subnetProblems('relay.vpcSubnets', vpc, vpcSubnets) : []),
     ]);
     const config = {
@@ -129,6 +140,7 @@ export class PostgresOutboxRelay extends Construct {
       maxAttempts: props.maxAttempts ?? 10,
       publishedRetentionDays: publishedRetention.toDays(),
       pollMs: poll.toMilliseconds(),
+      orderBy: props.orderBy,
     };
     const sourcesText = () => JSON.stringify(props.sources());
     const network = vpc && {

@@ -98,6 +98,8 @@ export function waitText(
       return `waiting for the next attempt at ${at} since the last one failed${error}`;
     case 'unswept':
       return `in shard ${isEventId(example) ? eventIdShard(example) : '?'}, which the sweep does not read: its producer, which doctor names, has a higher MAILROOM_SHARDS`;
+    case 'behind':
+      return 'behind the event before them in their aggregate, which is published first';
     case 'undeclared':
       return 'with a source that no producer of this Mailroom declares';
     case 'unreadable':

@@ -22,12 +22,18 @@ export function isInDatabase(row: StoredEventRow | undefined): boolean {
 export function queuedVerdict(
   name: string,
   { eventId, because, since }: WaitingEvent,
-  { leaseUntil: dueAt, lastError, attempts }: OutboxRow,
+  { leaseUntil: dueAt, lastError, attempts, waitsFor }: OutboxRow & Pick<StoredEventRow, 'waitsFor'>,
   context: WhyContext,
 ): StateText {
   const { now, commandLine } = context;
   const waits = `${name} has been waiting in PostgreSQL to be published for ${duration(now - since)}.`;
   const failed = lastError === undefined ? '' : ` Its last attempt failed: ${asClause(lastError)}.`;
+  if (because === 'behind' && waitsFor !== undefined) {
+    const text =
+      `${name} has been waiting in PostgreSQL for ${duration(now - since)} behind event ${waitsFor} of its aggregate: the relay publishes an aggregate's events one after another. ` +
+      'If that one is DEAD, requeue or discard it. To see its state:';
+    return { state: 'publishing', text, next: commandLine(shell`why ${waitsFor}`) };
+  }
   if (because === 'held') {
     const text = `${waits}${failed} Its \`due_at\` is ${time(dueAt)}, and no relay puts it off for that long: it was changed by hand. To make it due, as an owner of the database:`;
     return { state: 'stuck', text, next: setDue(eventId) };

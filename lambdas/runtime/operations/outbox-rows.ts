@@ -13,8 +13,14 @@ interface UnreadableEvent
   extends UnreadableRow,
     Partial<Pick<OutboxRow, 'source' | 'envelope' | 'dueAt' | 'requeuedAt'>> {}
 
-/** A row of the outbox. `store`: the relay of that database publishes it, and no sweep does; absent for DynamoDB. */
-export type StoredEventRow = (OutboxRow | UnreadableEvent) & { readonly store?: 'postgres' | undefined };
+/**
+ * A row of the outbox. `store`: the relay of that database publishes it, and no sweep does; absent for DynamoDB. `waitsFor`: the event of its aggregate before it,
+ * which a relay publishes first.
+ */
+export type StoredEventRow = (OutboxRow | UnreadableEvent) & {
+  readonly store?: 'postgres' | undefined;
+  readonly waitsFor?: string | undefined;
+};
 
 /** The rows of a minute to read, in the order of their ids. */
 export interface MinuteChoice {

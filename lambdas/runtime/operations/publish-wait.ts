@@ -22,6 +22,7 @@ export type WaitReason =
   | 'held'
   | 'new'
   | 'unswept'
+  | 'behind'
   | 'leased'
   | 'retry'
   | 'due';
@@ -85,6 +86,7 @@ export function publishWait(
   const eventId = eventIdInSortKey(row.SK);
   if (row.store === undefined && eventId !== undefined && eventIdShard(eventId) >= sweptShards)
     return wait('unswept', null, true);
+  if (row.waitsFor !== undefined) return wait('behind', null, isLate);
   if (leaseUntil > now) return wait(lastError === undefined ? 'leased' : 'retry', leaseUntil, isLate);
   return wait('due', null, isLate);
 }

@@ -24,6 +24,12 @@ export const DISCARDED_RETENTION_DAYS = 35;
 const CANCELLED_RETENTION_DAYS = 7;
 
 /**
+ * With `orderBy: 'aggregate'`, an event that waits for the one before it is looked at again after this time, milliseconds, unless the publication of that one has
+ * woken it. Only a relay that crashes between a mark and that lets an event wait for this time, and the discard of a DEAD event.
+ */
+export const PARKED_MS = 60_000;
+
+/**
  * A change of an event's row, decided from what was read. Each store has one writer, which makes its expression or statement from this
  * value. Times are those of the worker's clock; a store with a clock of its own adds their distance from now to it, and uses that clock
  * for what happens now. A store without a column for an attribute does not store it.

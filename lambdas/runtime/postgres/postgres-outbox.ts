@@ -12,6 +12,7 @@ import { cancelled } from '../outbox/outbox-transitions.ts';
 import type { DatabaseProducerConfig } from '../relay/database-config.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
+import { ORDINAL } from '../store/postgres/aggregate-order.ts';
 import { type SentCommit, wasCommitted } from '../store/postgres/commit-outcome.ts';
 import { storable, transitionOf } from '../store/postgres/outbox-writes.ts';
 import { type Database, type Sql, sqlState } from '../store/postgres/sql.ts';
@@ -103,8 +104,8 @@ const TRIES = 5;
 const WRITTEN = `WITH minted AS MATERIALIZED (
   SELECT * FROM json_to_recordset($1::json) AS m(event_id uuid, source text, type text, trace_id text, aggregate_type text, aggregate_id text, envelope text, due_at double precision, published_by text)
 ), written AS (
-  INSERT INTO mailroom.event (event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope, published_by)
-  SELECT event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope, published_by FROM minted
+  INSERT INTO mailroom.event (event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope, published_by, ordinal)
+  SELECT event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope, published_by, ${ORDINAL} FROM minted
 )`;
 
 /** Events and their places in the queue. */

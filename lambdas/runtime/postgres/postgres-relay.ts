@@ -11,10 +11,13 @@ import { nextDueMs } from '../store/postgres/outbox-claim.ts';
 import { postgresTransitions } from '../store/postgres/relay-transitions.ts';
 import type { Sql } from '../store/postgres/sql.ts';
 import { careForTables } from './postgres-care.ts';
+import type { PostgresRelayConfig } from './postgres-settings.ts';
 import { type PgListener, wakeListener } from './wake-listener.ts';
 
 /** Dependencies of {@link createPostgresRelay}. */
 export interface PostgresRelayDeps extends DatabaseRelayDeps {
+  /** From `readPostgresRelayConfig(process.env)`. */
+  readonly config: PostgresRelayConfig;
   /** The database; each statement runs in its own transaction. */
   readonly database: Sql;
   /**
@@ -45,8 +48,8 @@ export interface PostgresRelayDeps extends DatabaseRelayDeps {
  */
 export function createPostgresRelay(deps: PostgresRelayDeps): DatabaseRelay {
   requireGiven('createPostgresRelay', deps, 'config', 'database', 'bus');
-  const { database, listen } = deps;
-  const parts = { ...relayParts(deps), database };
+  const { config, database, listen } = deps;
+  const parts = { ...relayParts(deps), config, database };
   return databaseRelay(deps, parts, {
     transitions: postgresTransitions(parts),
     care: () => careForTables(parts),

@@ -1,11 +1,11 @@
-import type { Environment } from '../base/config-codec.ts';
+import { type Environment, settings } from '../base/config-codec.ts';
 import { MailroomError } from '../base/errors.ts';
 import { jsonObject } from '../base/json.ts';
 import {
   type DatabaseProducerConfig,
   type DatabaseRelayConfig,
   databaseProducerSettings,
-  databaseRelaySettings,
+  databaseRelayFields,
 } from '../relay/database-config.ts';
 import { isLoopback, type PostgresTls, readPostgresUrl } from './postgres-url.ts';
 
@@ -24,13 +24,34 @@ export interface PostgresSettings extends PostgresTls {
   readonly iam?: boolean | undefined;
 }
 
+/** Settings of a relay of a PostgreSQL database. */
+export interface PostgresRelayConfig extends DatabaseRelayConfig {
+  /**
+   * `aggregate` publishes the events of an aggregate one after another, in the order in which transactions that see each other have written them. All relays of the
+   * database need it. @default in any order
+   */
+  readonly orderBy?: 'aggregate' | undefined;
+}
+
 const REMEDY = 'deploy the construct that sets it, or set the variable yourself (docs/postgres.md).';
 
 /** Settings of a service that writes events to PostgreSQL. */
 export const postgresProducerSettings = databaseProducerSettings(REMEDY);
 
 /** Settings of a relay of a PostgreSQL database. */
-export const postgresRelaySettings = databaseRelaySettings(REMEDY);
+export const postgresRelaySettings = settings<PostgresRelayConfig>(
+  {
+    ...databaseRelayFields,
+    orderBy: {
+      env: 'MAILROOM_ORDER_BY',
+      parse: (given) => (given === 'aggregate' ? given : undefined),
+      format: (given) => given,
+      expected: 'aggregate',
+      optional: true,
+    },
+  },
+  REMEDY,
+);
 
 /**
  * Reads the settings of a producer from its environment.
@@ -46,7 +67,7 @@ export function readPostgresProducerConfig(env: Environment): DatabaseProducerCo
  *
  * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
-export function readPostgresRelayConfig(env: Environment): DatabaseRelayConfig {
+export function readPostgresRelayConfig(env: Environment): PostgresRelayConfig {
   return postgresRelaySettings.read(env);
 }
 

@@ -31,18 +31,18 @@ export const databaseProducerSettings = (remedy: string) =>
     remedy,
   );
 
+/** The settings of such a relay, by their variables. */
+export const databaseRelayFields = {
+  tableName: text('MAILROOM_TABLE'),
+  busName: busName('MAILROOM_BUS'),
+  claimLeaseMs: integer('MAILROOM_CLAIM_LEASE_MS', 1_000, 900_000),
+  publishTimeoutMs: integer('MAILROOM_PUBLISH_TIMEOUT_MS', 100, 60_000),
+  maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
+  publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
+  sources: names('MAILROOM_SOURCES'),
+  pollMs: integer('MAILROOM_POLL_MS', 50, 60_000),
+};
+
 /** Settings of such a relay. @param remedy - ends the error of a variable */
 export const databaseRelaySettings = (remedy: string) =>
-  settings<DatabaseRelayConfig>(
-    {
-      tableName: text('MAILROOM_TABLE'),
-      busName: busName('MAILROOM_BUS'),
-      claimLeaseMs: integer('MAILROOM_CLAIM_LEASE_MS', 1_000, 900_000),
-      publishTimeoutMs: integer('MAILROOM_PUBLISH_TIMEOUT_MS', 100, 60_000),
-      maxAttempts: integer('MAILROOM_MAX_ATTEMPTS', 1, 1_000),
-      publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
-      sources: names('MAILROOM_SOURCES'),
-      pollMs: integer('MAILROOM_POLL_MS', 50, 60_000),
-    },
-    remedy,
-  );
+  settings<DatabaseRelayConfig>(databaseRelayFields, remedy);

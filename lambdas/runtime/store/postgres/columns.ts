@@ -31,12 +31,12 @@ export interface ColumnsOf<R> {
 export const OUTBOX: ColumnsOf<StoredEventRow> = {
   select: `SELECT e.event_id::text AS id, e.source, e.type, e.trace_id AS "traceId", e.published_by AS "publishedBy", e.envelope, ${STATUS} AS status,
     coalesce(q.attempts, d.attempts, 0) AS attempts, ${ms('q.due_at')} AS "dueAt", ${ms('d.dead_at')} AS "deadAt",
-    ${ms('p.published_at')} AS "publishedAt", ${ms('p.resent_at')} AS "resentAt", ${ms('c.cancelled_at')} AS "cancelledAt", q.fence,
+    ${ms('p.published_at')} AS "publishedAt", ${ms('p.resent_at')} AS "resentAt", ${ms('c.cancelled_at')} AS "cancelledAt", q.fence, q.waits_for::text AS "waitsFor",
     ${ms('x.discarded_at')} AS "discardedAt", x.operator AS "discardedBy", x.reason AS "discardedReason", coalesce(q.last_error, d.last_error) AS "lastError", d.fingerprint
     FROM mailroom.event e LEFT JOIN mailroom.pending q USING (event_id) LEFT JOIN mailroom.dead d USING (event_id)
     LEFT JOIN mailroom.cancelled c USING (event_id) LEFT JOIN mailroom.discarded x USING (event_id)
     LEFT JOIN LATERAL (SELECT max(published_at) AS published_at, max(resent_at) AS resent_at FROM mailroom.published WHERE event_id = e.event_id) p ON true`,
-  read: ({ id, dueAt, deadAt, cancelledAt, lastError, fingerprint, fence, ...row }) => {
+  read: ({ id, dueAt, deadAt, cancelledAt, lastError, fingerprint, fence, waitsFor, ...row }) => {
     const eventId = String(id);
     // The log has it from its commit on. When a connector reads it is not known for one event.
     const publishedAt = row.publishedAt ?? (row.publishedBy === 'cdc' ? eventIdTime(eventId) : null);
@@ -56,7 +56,7 @@ export const OUTBOX: ColumnsOf<StoredEventRow> = {
       fingerprint: fingerprint ?? (lastError && `relay: ${lastError}`),
     });
     const event = storedEvent(item);
-    return event && { ...event, store: 'postgres' };
+    return event && { ...event, store: 'postgres', ...(waitsFor !== null && { waitsFor: String(waitsFor) }) };
   },
 };
 

@@ -4,6 +4,7 @@ import type { RelayConfig } from '../../base/config.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../bus/event-bus.ts';
 import { xrayHeaderOf } from '../../observe/trace-context.ts';
 import type { ClaimedEvent } from '../../relay/database-transitions.ts';
+import { IN_ORDER } from './aggregate-order.ts';
 import { claimRange, SETTLED_MS } from './claim-range.ts';
 import type { Sql } from './sql.ts';
 import { type RowOf, readRows } from './sql-rows.ts';
@@ -15,7 +16,10 @@ export interface ClaimDeps {
   readonly config: Pick<
     RelayConfig,
     'claimLeaseMs' | 'maxAttempts' | 'publishedRetentionDays' | 'publishTimeoutMs' | 'sources'
-  >;
+  > & {
+    /** The events of an aggregate are published one after another. @default in any order */
+    readonly orderBy?: 'aggregate' | undefined;
+  };
   readonly database: Sql;
   readonly clock: Clock;
 }
@@ -33,11 +37,11 @@ const CLAIM_BYTES_MAX = 8_000_000;
  * It reads from `$4` on. It always returns a row, with the time up to which it left no event that it could see: see {@link claimRange}; and whether it
  * could see all.
  */
-const CLAIM = `WITH due AS MATERIALIZED (
+const claimOf = (order: 'aggregate' | undefined) => `WITH due AS MATERIALIZED (
   SELECT event_id, due_at FROM mailroom.pending WHERE due_at >= $4::timestamptz AND due_at <= statement_timestamp() ORDER BY due_at LIMIT $1::int FOR UPDATE SKIP LOCKED
-), claimed AS (
-  UPDATE mailroom.pending p SET due_at = clock_timestamp() + $2::double precision * interval '1 ms', fence = $3::uuid
-  FROM due WHERE p.event_id = due.event_id RETURNING p.event_id, p.attempts
+), ${order === undefined ? '' : `${IN_ORDER}, `}claimed AS (
+  UPDATE mailroom.pending p SET due_at = clock_timestamp() + $2::double precision * interval '1 ms', fence = $3::uuid${order === undefined ? '' : ', waits_for = NULL'}
+  FROM ${order === undefined ? 'due' : 'free'} due WHERE p.event_id = due.event_id RETURNING p.event_id, p.attempts
 ), reading AS (
   SELECT least(CASE WHEN count(*) >= $1::int THEN max(due_at) END, statement_timestamp() - ${SETTLED_MS}::float8 * interval '1 ms') AS up_to FROM due
 ), sized AS (
@@ -48,7 +52,7 @@ const CLAIM = `WITH due AS MATERIALIZED (
   SELECT *, CASE WHEN bytes >= ${PUT_EVENTS_BYTES_MAX}::bigint THEN 'too-large'
     WHEN (sum(bytes) FILTER (WHERE bytes < ${PUT_EVENTS_BYTES_MAX}::bigint) OVER (ORDER BY event_id))::bigint - bytes >= ${CLAIM_BYTES_MAX}::bigint THEN 'later' END AS unread FROM sized
 )
-SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) AS up_to, ${seesAll('relay')}::text AS whole, j.event_id::text AS event_id, j.unread, coalesce(j.attempts, 0::int)::text AS attempts,
+SELECT to_char(r.up_to AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) AS up_to, ${seesAll('relay')}::text AS whole, ${order === undefined ? "'0'" : '(SELECT count(*) FROM parked)::text'} AS parked, j.event_id::text AS event_id, j.unread, coalesce(j.attempts, 0::int)::text AS attempts,
   CASE WHEN j.unread IS NULL THEN j.source END AS source, CASE WHEN j.unread IS NULL THEN j.type END AS type,
   CASE WHEN j.unread IS NULL THEN j.trace_id END AS trace_id, CASE WHEN j.unread IS NULL THEN j.envelope END AS envelope
 FROM reading r LEFT JOIN judged j ON true`;
@@ -56,6 +60,7 @@ FROM reading r LEFT JOIN judged j ON true`;
 const CLAIMED = {
   up_to: 'text',
   whole: 'boolean',
+  parked: 'number',
   event_id: 'text?',
   unread: 'text?',
   source: 'text?',
@@ -65,6 +70,9 @@ const CLAIMED = {
   attempts: 'number',
 } as const;
 
+/** The longest time for which a call only puts off events that wait for others of their aggregate, milliseconds. */
+const PARKING_MAX_MS = 5_000;
+
 /** Creates the claim of one relay. @returns a function that claims the events that have been due the longest, at most a number of them */
 export function eventClaim({
   config,
@@ -72,19 +80,29 @@ export function eventClaim({
   clock,
 }: ClaimDeps): (limit: number, fully?: boolean) => Promise<ClaimedEvent[]> {
   const range = claimRange(clock);
-  return async (limit, fully) => {
-    if (limit < 1) return [];
+  const text = claimOf(config.orderBy);
+  const claim = async (limit: number, fully?: boolean) => {
     const fence = randomUUID();
     // From before the claim: on the database's clock, the lease ends later than this.
     const leaseUntil = clock.now() + config.claimLeaseMs;
     const rows = await range.read(async (from) => {
-      const read = await readRows(database, CLAIM, [limit, config.claimLeaseMs, fence, from], CLAIMED);
+      const read = await readRows(database, text, [limit, config.claimLeaseMs, fence, from], CLAIMED);
       refuseBlind(read[0]?.whole !== false, 'relay');
       return { rows: read, upTo: read[0]?.up_to };
     }, fully);
-    return rows.flatMap((row) =>
+    const events = rows.flatMap((row) =>
       row.event_id === undefined ? [] : [claimedEvent(row.event_id, row, fence, leaseUntil)],
     );
+    return { events, parked: rows[0]?.parked ?? 0 };
+  };
+  return async (limit, fully) => {
+    if (limit < 1) return [];
+    const until = clock.now() + PARKING_MAX_MS;
+    for (;;) {
+      const { events, parked } = await claim(limit, fully);
+      // Events of other aggregates may be behind those that it has put off.
+      if (events.length > 0 || parked < limit || clock.now() >= until) return events;
+    }
   };
 }
 

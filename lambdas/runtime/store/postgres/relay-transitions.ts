@@ -12,6 +12,7 @@ import {
 } from '../../outbox/publish-records.ts';
 import type { ClaimedEvent, DatabaseTransitions } from '../../relay/database-transitions.ts';
 import type { RandomBytes } from '../event-id.ts';
+import { WAKE_NEXT } from './aggregate-order.ts';
 import { type ClaimDeps, eventClaim } from './outbox-claim.ts';
 import { insertPublished, storable, transitionOf } from './outbox-writes.ts';
 import { isRetryable, sqlState } from './sql.ts';
@@ -76,6 +77,15 @@ export function postgresTransitions(deps: TransitionDeps): DatabaseTransitions {
       const marked = await recorded(MARK, [idsOf(rows)], rows, UNMARKED, { event_id: 'text' });
       if (marked === undefined) return rows;
       const ids = new Set(marked.map(({ event_id }) => event_id));
+      // Also after those that another relay has marked: it may have crashed before it did this.
+      if (config.orderBy !== undefined)
+        await recorded(
+          WAKE_NEXT,
+          [idsOf(rows)],
+          rows,
+          'The next events of aggregates could not be woken',
+          {},
+        );
       // Neither in the queue nor dead: marked by another relay.
       const absent = rows.filter(({ eventId }) => !ids.has(eventId));
       if (absent.length === 0) return [];

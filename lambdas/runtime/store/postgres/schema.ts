@@ -1,3 +1,4 @@
+import { AGGREGATE_ORDER } from './aggregate-order.ts';
 import { CAPTURE } from './capture-schema.ts';
 import { EVENT_ORDER } from './order-schema.ts';
 import { AUDITED, ROW_ACCESS } from './row-access.ts';
@@ -189,4 +190,5 @@ ${ROW_ACCESS}`,
   },
   { version: 3, sql: CAPTURE },
   { version: 4, sql: EVENT_ORDER },
+  { version: 5, sql: AGGREGATE_ORDER },
 ];

@@ -1,0 +1,102 @@
+import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import type { FigureTable } from '../part.ts';
+import { type BenchDatabase, BUS_MS, percentile } from './database.ts';
+import { claimsOf, fill, relayOf, slowBus } from './mailroom.ts';
+
+/** A relay with and without `orderBy: 'aggregate'`. */
+export interface InOrder {
+  readonly orderBy: 'aggregate' | null;
+  /** Events of as many aggregates that were published a second. */
+  readonly perSecond: number;
+  /** Events of one aggregate that wait. */
+  readonly waiting: number;
+  /** The time of a claim that puts 100 of them off, milliseconds; `null` for a relay that claims them all at once. */
+  readonly parkMs: number | null;
+  /** The time of a claim once the others are put off, milliseconds. */
+  readonly claimMs: number | null;
+  /** Events of this one aggregate that were published a second. */
+  readonly ofOnePerSecond: number | null;
+}
+
+const CLAIMS = 200;
+
+/** Publishes a backlog of many aggregates, and one of a single aggregate. @param published - of this one */
+export async function inOrder(
+  create: (name: string) => Promise<BenchDatabase>,
+  drained: number,
+  waiting: number,
+  published: number,
+): Promise<InOrder[]> {
+  const perSecond: number[] = [];
+  for (const orderBy of [undefined, 'aggregate'] as const) {
+    const database = await create(`in_order_${orderBy ?? 'none'}`);
+    await fill(database, drained);
+    const beganAt = performance.now();
+    await relayOf(database, slowBus(BUS_MS), undefined, orderBy).pass();
+    perSecond.push(Math.round(drained / ((performance.now() - beganAt) / 1_000)));
+    await database.close();
+  }
+  const database = await create('in_order_one');
+  await fill(database, waiting, () => 'hot');
+  const claim = claimsOf(nodePostgres(database.pool), 'aggregate');
+  await claim(1);
+  const parks = await timed(Math.min(CLAIMS, waiting / 100 - 1), () => claim(100, true));
+  await database.pool.query("UPDATE mailroom.pending SET due_at = clock_timestamp() + interval '1 hour'");
+  await database.pool.query('VACUUM ANALYZE mailroom.pending');
+  const claims = await timed(CLAIMS, () => claim(100));
+  await database.pool.query(
+    'UPDATE mailroom.pending SET due_at = clock_timestamp(), fence = NULL WHERE event_id = (SELECT event_id FROM mailroom.event ORDER BY ordinal LIMIT 1)',
+  );
+  const relay = relayOf(database, slowBus(0), undefined, 'aggregate');
+  let count = 0;
+  const beganAt = performance.now();
+  while (count < published) count += (await relay.pass()).published;
+  const seconds = (performance.now() - beganAt) / 1_000;
+  await database.close();
+  const [plain = Number.NaN, ordered = Number.NaN] = perSecond;
+  return [
+    { orderBy: null, perSecond: plain, waiting, parkMs: null, claimMs: null, ofOnePerSecond: null },
+    {
+      orderBy: 'aggregate',
+      perSecond: ordered,
+      waiting,
+      parkMs: percentile(parks, 0.5),
+      claimMs: percentile(claims, 0.5),
+      ofOnePerSecond: Math.round(count / seconds),
+    },
+  ];
+}
+
+async function timed(times: number, call: () => Promise<unknown>): Promise<number[]> {
+  const taken: number[] = [];
+  for (let n = 0; n < times; n += 1) {
+    const beganAt = performance.now();
+    await call();
+    taken.push(performance.now() - beganAt);
+  }
+  return taken;
+}
+
+/** The measurements as a table. */
+export function inOrderTable(measured: readonly InOrder[]): FigureTable {
+  return {
+    name: 'postgres-in-order',
+    title: 'A relay that publishes the events of an aggregate one after another',
+    head: [
+      'orderBy',
+      'events/s of many aggregates',
+      'waiting of one',
+      'put off 100, ms',
+      'claim, ms',
+      'events/s of one',
+    ],
+    rows: measured.map((one) => [
+      one.orderBy ?? 'none',
+      one.perSecond,
+      one.waiting,
+      one.parkMs ?? '',
+      one.claimMs ?? '',
+      one.ofOnePerSecond ?? '',
+    ]),
+  };
+}
