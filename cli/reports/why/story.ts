@@ -226,14 +226,10 @@ function statusStory({ consumer, failedAt }: ToldMessage, row: InboxRow): OwnLin
       const failed = tell('failed', failedAt, `${attempt(row.attempts)} failed${error}`);
       return row.retryAt === undefined ? [failed] : [failed, tell('next-attempt', row.retryAt, text)];
     }
-    case 'REJECTED':
-      return [
-        tell(
-          'rejected',
-          row.rejectedAt,
-          `rejected, ${clipped(row.reason ?? 'for an unknown reason')}${error}`,
-        ),
-      ];
+    case 'REJECTED': {
+      const text = `rejected, ${clipped(row.reason ?? 'for an unknown reason')}${error}`;
+      return [tell('rejected', row.rejectedAt, text)];
+    }
     case 'DISCARDED': {
       const inPlace =
         row.replacedBy === undefined ? '' : `, and sent again with other data as ${row.replacedBy},`;

@@ -18,7 +18,7 @@ export interface ChangedRowDeps extends OperationDeps {
 }
 
 /** A changed row that is left as it is, and the reason. */
-export type UnrepairedRow = ChangedRow & { readonly why: string };
+type UnrepairedRow = ChangedRow & { readonly why: string };
 
 /** The repairs of changed rows, planned or made, and the rows that are left. */
 export interface ChangedRowRepair {
