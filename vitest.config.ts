@@ -10,6 +10,12 @@ const brokerTests = ['test/brokers/**/*.test.ts'];
 /** Run by `npm run test:postgres` on a real server: see vitest.postgres.config.ts. */
 const postgresTests = ['test/postgres/**/*.test.ts'];
 
+/** Run by `npm run test:mysql` on a real server: see vitest.mysql.config.ts. */
+const mysqlTests = ['test/mysql/**/*.test.ts'];
+
+/** Run by `npm run test:cdc` on Kafka Connect: see vitest.cdc.config.ts. */
+const cdcTests = ['test/cdc/**/*.test.ts'];
+
 /** The tests that `npm test` runs beside `fast`: on the order system, on its templates, and in every order of calls. */
 const coreTests = [
   'test/browser/look.test.ts',
@@ -121,6 +127,8 @@ export default defineConfig({
             ...accountTests,
             ...brokerTests,
             ...postgresTests,
+            ...mysqlTests,
+            ...cdcTests,
           ],
         },
       },

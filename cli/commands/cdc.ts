@@ -42,8 +42,9 @@ export function cdcCommand(io: Io): Command {
       `
 Examples:
   $ npx cdk-mailroom cdc config --database postgres --sql
-  $ npx cdk-mailroom cdc config --database postgresql://debezium@db.example:5432/shop > mailroom.json
-  $ curl -H 'Content-Type: application/json' -d @mailroom.json http://connect:8083/connectors`,
+  $ url=postgresql://debezium@db.example:5432/shop
+  $ npx cdk-mailroom cdc config --database "$url" > mailroom.json
+  $ curl --json @mailroom.json http://connect:8083/connectors`,
     )
     .action(async (_options: unknown, command: Command) => {
       const options = checked(command.optsWithGlobals<CdcOptions>());

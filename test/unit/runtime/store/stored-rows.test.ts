@@ -1,5 +1,6 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { inboxState, isOverdue } from '../../../../lambdas/runtime/inbox/inbox-state.ts';
 import { mintEventId, outboxKeyOf } from '../../../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../../../lambdas/runtime/store/inbox-row.ts';
@@ -155,7 +156,12 @@ describe('an inbox row means', () => {
   test.each([
     [true, { status: 'FAILED', retryAt: NOW - 1 }],
     [false, { status: 'FAILED', retryAt: NOW }],
-    [false, { status: 'FAILED' }],
+    // A retry that no worker stores: the message was due from its claim on.
+    [true, { status: 'FAILED', claimedAt: NOW - 1 }],
+    [false, { status: 'FAILED', claimedAt: NOW }],
+    [true, { status: 'FAILED', claimedAt: NOW - 1, retryAt: NOW + DAY_MS + 1 }],
+    [false, { status: 'FAILED', claimedAt: NOW - 1, retryAt: NOW + DAY_MS }],
+    [true, { status: 'FAILED' }],
     [true, { status: 'PROCESSING', leaseUntil: NOW - 1 }],
     [false, { status: 'PROCESSING', leaseUntil: NOW - 1, endsBy: NOW }],
     [true, { status: 'PROCESSING', claimedAt: NOW - 1 }],
