@@ -7,7 +7,7 @@ import { time } from '../../terminal/times.ts';
 
 /** The missing events of an audit. @param repairCommand - absent if their repair is shown */
 export function missingText(
-  { missing }: AuditReport,
+  { missing, changedRows }: AuditReport,
   doctor: string,
   repairCommand: string | undefined,
 ): string {
@@ -32,7 +32,9 @@ export function missingText(
   return [
     shown,
     ...cause,
-    'To see what would be sent to which consumer:',
+    changedRows.length === 0
+      ? 'To see what would be sent to which consumer:'
+      : 'To see what would be sent to which consumer, and the repair of each changed row:',
     `  ${paint.dim(repairCommand)}`,
   ].join('\n');
 }
