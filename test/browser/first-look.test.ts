@@ -27,9 +27,9 @@ const DOCUMENTS: Readonly<Record<string, object>> = {
   audit: {
     ...{ verdict: 'payments: 1 missing', since: 1, until: 2, events: 3, published: 3, pending: 0, dead: 0 },
     ...{ discarded: 0, cancelled: 0, unreadable: 0, inconclusive: [], duplicated: [], drift: [] },
-    ...{ unreadableRows: [], incomplete: [], notAudited: [] },
+    ...{ unreadableRows: [], changedRows: [], incomplete: [], notAudited: [] },
     consumers: { payments: { ...LEDGER, discarded: 0, missing: 1, inconclusive: 0, unproven: 0 } },
-    missing: [{ eventId: ID, type: 'OrderPlaced', consumer: 'payments', publishedAt: 1 }],
+    missing: [{ eventId: ID, type: 'OrderPlaced', consumer: 'payments', publishedAt: 1, row: null }],
   },
   messages: {
     causes: ['inventory', 'payments'].map((consumer, index) => ({

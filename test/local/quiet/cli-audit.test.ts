@@ -172,7 +172,7 @@ describe('an audit of a Mailroom', () => {
     const { code, report, missing } = await foundMissing(eventId);
     expect(code).toBe(1);
     expect(missing).toEqual([
-      { eventId, type, consumer: 'ledger', publishedAt: expect.any(Number), resentAt: null },
+      { eventId, type, consumer: 'ledger', publishedAt: expect.any(Number), resentAt: null, row: null },
     ]);
     expect(report.drift).toMatchObject([{ consumer: 'ledger', problem: 'rule-disabled' }]);
     await ledger.enableRule();
