@@ -1,7 +1,7 @@
 import { MailroomError } from './errors.ts';
 
 /** An environment variable of a function. */
-interface Field<T> {
+export interface Field<T> {
   readonly env: string;
   readonly parse: (text: string) => T | undefined;
   /** @default a list as JSON, and other values as text */
