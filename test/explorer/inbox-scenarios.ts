@@ -23,7 +23,7 @@ import {
   write,
 } from './consumer-handlers.ts';
 import { uncharged, verdict } from './inbox-verdict.ts';
-import { decides, deskOf, leasesSeenOut, rejectedRows } from './operator-desk.ts';
+import { decides, deskOf, leasesSeenOut, lists, rejectedRows, UNLISTED } from './operator-desk.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
 /** Puts something between the code and its ports, to show what happens without one of the rules. */
@@ -196,6 +196,12 @@ const SETTINGS: readonly Setting[] = [
     world: { items: rejectedRows },
     applied: [0, 1],
     operator: decides(discardMessage),
+  },
+  {
+    name: 'an operator who lists a rejected message while it is redriven',
+    handler: () => commitOnly,
+    world: UNLISTED,
+    operator: lists,
   },
 ];
 

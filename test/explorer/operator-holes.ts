@@ -65,7 +65,21 @@ export const OPERATOR_HOLES: readonly Hole<InboxTamper>[] = [
     tamper: { tamperTable: (real) => pointersStay(real) },
     found: /A REJECTED row and its pointer differ/,
   },
+  {
+    rule: 'a message that was set REJECTED by hand is listed only as it was read',
+    where: 'who lists a rejected message',
+    needs: { deviations: 2 },
+    tamper: tableTamper({
+      update: (update) => (isListing(update) ? withCondition(update, '#schema <= :schema') : update),
+    }),
+    found: /A REJECTED row and its pointer differ/,
+  },
 ];
+
+/** True for the repair of a message without its pointer: it keeps the status. */
+function isListing({ UpdateExpression = '' }: Update): boolean {
+  return UpdateExpression.includes('rejectedAt = ') && !UpdateExpression.includes('#status = ');
+}
 
 /** Whether an operator takes the message: the update says who did. */
 export function isDecision({ UpdateExpression = '' }: Update): boolean {

@@ -6,7 +6,6 @@ import { DAY_MS, MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { repairChangedRow } from '../../lambdas/runtime/operations/audit/changed-row-repair.ts';
-import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { OutboxEntry } from '../../lambdas/runtime/outbox/outbox-entry.ts';
 import { createRelayStream } from '../../lambdas/runtime/relay/relay-stream.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
@@ -38,6 +37,7 @@ import {
   memoryTelemetry,
 } from '../../testing/index.ts';
 import { consumerConfig, relayConfig, ThingHappened } from '../support/runtime-rig.ts';
+import { DIRECTORY } from './operator-desk.ts';
 import { outboxRules, type Role } from './outbox-rules.ts';
 
 /** How long the relay's functions may run, milliseconds. */
@@ -80,7 +80,7 @@ export interface RelayWorldOptions {
   readonly mayDie?: boolean;
   /** Whether the events' minutes are known to be unsettled. @default false */
   readonly unsettled?: boolean;
-  /** Whether the first event's row was changed by hand: an operator makes it due, at last when the system is at rest. @default false */
+  /** The first event's row was changed by hand, and an operator repairs it, at the latest while the system settles. @default false */
   readonly isChanged?: boolean;
   /** The number of shards of the events' producer, which may be higher than the relay's. @default 1, as the relay's */
   readonly producerShards?: number;
@@ -514,9 +514,6 @@ export async function relayWorld(scheduler: Scheduler, options: RelayWorldOption
     },
   };
 }
-
-/** The directory of the Mailroom, as far as a repair reads it. */
-const DIRECTORY = { mailroom: {} as Directory['mailroom'] };
 
 /** True if a row has not changed since it was written. */
 function isAsBorn({ status, attempts, leaseUntil, SK }: OutboxRow): boolean {

@@ -60,6 +60,8 @@ export const inboxMutants = mutantsOf([
   ['no version writes a row of a newer schema', 'OR #schema <= :schema)', 'OR #schema <= :schema OR attribute_exists(PK))'],
   ['inbox/inbox-state.ts', 'inbox-claim'],
   ['a message under a lease that lasts is not abandoned', 'until < now ?', 'true ?'],
+  ['inbox/inbox-state.ts', 'stored-rows inbox-processor'],
+  ['a retry that no worker stores is not waited for', 'retryAt <= at + RETRY_AHEAD_MAX_MS', 'true'],
   ['store/dynamo/inbox-writes.ts', 'consumer-leases leased-context order-gate'],
   ['a message that is released counts no attempt', "'attempts - :one'", "'if_not_exists(attempts, :one)'"],
   ['a transition is refused by the inbox only when its own condition was', "isMailroomError(error, 'TRANSACTION_CANCELLED') && error.reasons[0]?.code === 'ConditionalCheckFailed'", "isMailroomError(error, 'TRANSACTION_CANCELLED')"],

@@ -91,6 +91,8 @@ export const publishingMutants = mutantsOf([
   ["an event's own failure counts as an attempt", 'const attempts = row.attempts + 1;', 'const attempts = row.attempts;'],
   ['an event becomes DEAD when its attempts are exhausted', 'refused || attempts >= config.maxAttempts', 'refused'],
   ['a failure is recorded, and an event becomes DEAD, only under the lease that the relay holds', "only: 'held', set: { ...causeOf(error), attempts, ...end }", 'set: { ...causeOf(error), attempts, ...end }'],
+  ['operations/publish-wait.ts', 'changed-row-repair'],
+  ['an event that is scheduled by a clock that is ahead is not published early', 'DUE_AHEAD_MAX_MS + DAY_MS', 'DUE_AHEAD_MAX_MS'],
   ['store/dynamo/outbox-operator.ts', 'outbox-operator changed-row-repair'],
   ['a row is made due only under the lease that was read', 'status: from[0], leaseUntil, ...(dueAt', 'status: from[0], ...(dueAt'],
   ['a row is made due only while it is PENDING', 'status: from[0], leaseUntil,', 'leaseUntil,'],

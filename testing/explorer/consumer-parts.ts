@@ -41,6 +41,8 @@ export interface ConsumerWorldOptions {
   readonly outageMs?: number | undefined;
   /** Items that exist at the start. @default none */
   readonly items?: ((eventId: string) => readonly Item[]) | undefined;
+  /** The fence of a row that was set REJECTED by hand: it may have no pointer. @default none */
+  readonly unlistedFence?: string | undefined;
   readonly otherTables?: Readonly<Record<string, KeyNames>> | undefined;
   readonly config?: Partial<ConsumerConfig> | undefined;
   /** The number of messages that carry the event. @default 1 */
@@ -105,12 +107,14 @@ export function tableNow(parts: ConsumerParts): TableNow {
   return parts.now;
 }
 
-function readTable({ memory, config, eventIds }: ConsumerParts): TableNow {
+function readTable({ memory, config, eventIds, options }: ConsumerParts): TableNow {
   const items = memory.items();
   const differs = (eventId: string) => {
     const { PK, SK } = rejectedKey(config.consumer, eventId);
     const pointer = items.some((item) => item.PK === PK && item.SK === SK);
-    return pointer !== (memory.item(inboxKey(config.consumer, eventId))?.status === 'REJECTED');
+    const { status, fence } = memory.item(inboxKey(config.consumer, eventId)) ?? {};
+    const mayBeUnlisted = fence !== undefined && fence === options.unlistedFence;
+    return pointer ? status !== 'REJECTED' : status === 'REJECTED' && !mayBeUnlisted;
   };
   return {
     items,

@@ -1,4 +1,5 @@
 import { admissionOf, mustRunAlone } from '../inbox/inbox-admission.ts';
+import { nextAttemptAt } from '../inbox/inbox-state.ts';
 import type { ConsumerContext } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
 
@@ -32,6 +33,6 @@ export async function turnOf(
   const admission = admissionOf(inbox.rules, message, row);
   if (admission.status === 'leased') return { alone: false, heldUntil: admission.until };
   if (admission.status !== 'open' && admission.status !== 'abandoned') return { alone: false };
-  const dueAt = row.status === 'FAILED' ? row.retryAt : undefined;
+  const dueAt = row.status === 'FAILED' ? nextAttemptAt(row, inbox.rules.clock.now()) : undefined;
   return { alone: mustRunAlone(row), dueAt };
 }

@@ -65,14 +65,20 @@ export function inboxState(
 const RETRY_AHEAD_MAX_MS = DAY_MS;
 
 /**
+ * Returns the time of a failed message's next attempt, epoch milliseconds; `undefined` if its row has none, or one that no worker stores.
+ *
+ * @param at - epoch milliseconds
+ */
+export function nextAttemptAt({ retryAt }: FailedRow, at: number): number | undefined {
+  return retryAt !== undefined && retryAt <= at + RETRY_AHEAD_MAX_MS ? retryAt : undefined;
+}
+
+/**
  * Returns true if a message should have been redelivered before a given time and has not been claimed since: it failed and its
- * retry is due, or its worker's function was stopped. A retry that no worker stores is not believed: the message was due from its claim on.
+ * retry is due, or its worker's function was stopped. A failed message without a next attempt was due from its claim on.
  */
 export function isOverdue(row: InboxRow, at: number): boolean {
-  if (row.status === 'FAILED') {
-    const { retryAt = Number.POSITIVE_INFINITY, claimedAt = 0 } = row;
-    return (retryAt > at + RETRY_AHEAD_MAX_MS ? claimedAt : retryAt) < at;
-  }
+  if (row.status === 'FAILED') return (nextAttemptAt(row, at) ?? row.claimedAt ?? 0) < at;
   if (row.status !== 'PROCESSING') return false;
   const { leaseUntil, claimedAt = 0, endsBy = 0 } = row;
   // A claim without a lease holds nothing: the message was due from its claim on.

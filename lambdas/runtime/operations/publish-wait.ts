@@ -1,5 +1,5 @@
 import { STUCK_MS } from '../base/patience.ts';
-import { MINUTE_MS } from '../base/units.ts';
+import { DAY_MS, MINUTE_MS } from '../base/units.ts';
 import { DUE_AHEAD_MAX_MS } from '../outbox/event-draft.ts';
 import { LEASE_AHEAD_MAX_MS } from '../outbox/outbox-transitions.ts';
 import { pendingSince } from '../outbox/pending-row.ts';
@@ -58,6 +58,12 @@ export interface WaitContext {
 /** A producer's clock may be ahead by less than this, milliseconds. */
 const CLOCK_AHEAD_MAX_MS = MINUTE_MS;
 
+/**
+ * No event is scheduled further ahead than this, milliseconds. The limit is judged by its producer's clock, so a day is added: a producer whose
+ * clock is ahead schedules at the right time all the same.
+ */
+const SCHEDULED_MAX_MS = DUE_AHEAD_MAX_MS + DAY_MS;
+
 /** Returns why a PENDING event is not published, and whether it should be by now. */
 export function publishWait(
   row: StoredEventRow,
@@ -77,7 +83,7 @@ export function publishWait(
   if (sources?.includes(source) === false) return wait('undeclared', null, false);
   const isAhead = bornAt > now + CLOCK_AHEAD_MAX_MS;
   if (dueAt !== undefined && dueAt > now && bornAt > now)
-    return dueAt > now + DUE_AHEAD_MAX_MS ? wait('too-late', dueAt, true) : wait('scheduled', dueAt, false);
+    return dueAt > now + SCHEDULED_MAX_MS ? wait('too-late', dueAt, true) : wait('scheduled', dueAt, false);
   if (isAhead) return wait('ahead', bornAt, true);
   if (leaseUntil > now + LEASE_AHEAD_MAX_MS) return wait('held', leaseUntil, true);
   const isNew =

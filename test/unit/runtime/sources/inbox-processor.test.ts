@@ -4,6 +4,7 @@ import { PoisonMessage, RetryLater } from '../../../../lambdas/runtime/base/erro
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { createInboxProcessor } from '../../../../lambdas/runtime/sources/inbox-processor.ts';
+import { inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { consumerConfig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { counting, gate, sourceRig } from './source-rig.ts';
 
@@ -125,6 +126,17 @@ describe('a delivery', () => {
     expect(early).toHaveProperty('afterMs', Number(parts.row(eventId)?.retryAt) - parts.clock.now());
     expect(events).toHaveLength(1);
     await parts.clock.advance(60_000);
+    await parts.through(parts.inbox.process(message, handler));
+    expect(events).toHaveLength(2);
+  });
+
+  test('does not wait for a retry that was changed by hand to one of years ahead', async () => {
+    const parts = sourceRig();
+    const { message, eventId } = await delivered(parts);
+    const { handler, events } = counting(async () => Promise.reject(new RetryLater(60_000)));
+    await parts.through(parts.inbox.process(message, handler));
+    const key = inboxKey(parts.inbox.consumer, eventId);
+    await parts.table.write({ Put: { Item: { ...key, ...parts.row(eventId), retryAt: Date.UTC(2031, 0) } } });
     await parts.through(parts.inbox.process(message, handler));
     expect(events).toHaveLength(2);
   });

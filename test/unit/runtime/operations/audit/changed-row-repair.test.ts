@@ -94,6 +94,14 @@ describe('the repair of an event', () => {
     expect(pointer).toBeUndefined();
   });
 
+  test('leaves one that is scheduled at the limit, by a producer whose clock is ahead', async () => {
+    const dueInMs = 366 * DAY_MS + 30 * MINUTE_MS;
+    const due = (at: number) => ({ leaseUntil: at + dueInMs, dueAt: at + dueInMs });
+    const { now, row, result } = await repaired('too-late', -dueInMs, due);
+    expect(result).toMatchObject({ repaired: [] });
+    expect(row).toMatchObject(due(now));
+  });
+
   test.each([
     ['status', { status: 'PUBLISHED' }],
     ['lease', { leaseUntil: Date.UTC(2030, 0) }],
