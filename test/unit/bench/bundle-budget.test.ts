@@ -28,7 +28,7 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   inventory: 451_000,
   notifications: 448_000,
   'orders-api': 386_000,
-  'orders-status': 447_000,
+  'orders-status': 448_000,
   payments: 544_000,
   'postgres-api': 473_000,
   'postgres-audit': 612_000,
