@@ -1,5 +1,6 @@
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { strict } from '../../lambdas/runtime/base/order.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
@@ -12,6 +13,7 @@ import {
 } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { seedPostgresOrder } from '../../lambdas/runtime/postgres/postgres-order-seed.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
+import { postgresInboxChanges } from '../../lambdas/runtime/store/postgres/inbox-operator.ts';
 import { readLastSequence } from '../../lambdas/runtime/store/postgres/last-sequence.ts';
 import { grantPostgresRole } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
@@ -79,11 +81,13 @@ const pay = (tx: PgClient, note: string) =>
 function counting(
   handlers: (make: ReturnType<typeof postgresHandlers<PgClient>>) => readonly PostgresHandler<PgClient>[],
   database: Database<PgClient> = nodePostgres(logins.worker),
+  clock: Clock = systemClock,
 ) {
   const telemetry = memoryTelemetry();
   const handle = createPostgresConsumer({
     config: { ...consumerConfig, leaseMs: LEASE_MS, order: strict(), maxReceives: 5 },
     database,
+    clock,
     outbox: testOutbox,
     queue: { changeVisibility: async () => {} },
     handlers: handlers(postgresHandlers(database)),
@@ -215,6 +219,42 @@ describe('a rejected function', () => {
     expect(await deliver(14, next, 2)).toEqual([]);
   });
 
+  test('whose COMMIT has no answer is not reported as one that changed nothing', async () => {
+    const database = nodePostgres(logins.worker);
+    let isLost = false;
+    const lost = async (): Promise<never> => {
+      throw Object.assign(new Error('The connection was lost.'), { code: '08006' });
+    };
+    const losing: Database<PgClient> = {
+      ...database,
+      transaction: async (run) => {
+        await database.transaction(run);
+        isLost = true;
+        return lost();
+      },
+      query: (...statement) => (isLost ? lost() : database.query(...statement)),
+    };
+    let ahead = 0;
+    const clock: Clock = {
+      ...systemClock,
+      now: () => Date.now() + ahead,
+      sleep: async () => {
+        ahead += 60_000;
+      },
+    };
+    const { deliver } = counting((make) => [booking(make, announces)]);
+    const { reject } = counting((make) => [booking(make, announces)], losing, clock);
+    await postgres.database.query("INSERT INTO mailroom.last_sequence VALUES ('worker', $1, 12)", [
+      KEY.slice('LAST#worker#'.length),
+    ]);
+    const bad = newEventId();
+    await deliver(13, bad);
+    await expect(reject(13, bad)).rejects.toMatchObject({ code: 'COMMIT_UNKNOWN' });
+    isLost = false;
+    expect(await reject(13, bad)).toEqual({ status: 'discarded' });
+    expect(await notes()).toEqual(['refused 13 by ada: POISON_MESSAGE']);
+  });
+
   test.each<[string, PostgresHandlerOptions<typeof Counted, PgClient>, object]>([
     [
       'that throws',
@@ -305,5 +345,18 @@ describe('the last applied sequence', () => {
       { operator: 'ada', command: 'postgres order', subject: `worker ${place} 7`, reason: 'lost' },
     ]);
     await expect(raise(worker, 'worker', place, 7, 8, 'no')).rejects.toMatchObject(REFUSED);
+  });
+
+  test('is left to a worker that is about to change it', async () => {
+    const { worker, ada } = logins;
+    await begin(worker, 'worker');
+    const database = nodePostgres(ada);
+    const changes = postgresInboxChanges({ database, whole: database, clock: systemClock });
+    const raise = { key: 'LAST#worker#things#strict#Thing#9', sequence: 5, seen: { last: 4, exists: true } };
+    await nodePostgres(worker).transaction(async (tx) => {
+      await tx.query('UPDATE mailroom.last_sequence SET last = 5');
+      expect(await changes.raise(raise, { by: 'ada', reason: 'lost' })).toBe(false);
+    });
+    expect(await rows('SELECT command FROM mailroom.operation')).toEqual([]);
   });
 });

@@ -42,7 +42,7 @@ export interface SettlingFunction {
  * written, commits if and only if it ends the message.
  *
  * @param event - an invocation for which `isSettleRequest` is true
- * @throws the table's error if the outcome is unknown: the same request, repeated, reports it
+ * @throws the error of the table or the database if the outcome is unknown: the same request, repeated, reports it
  */
 export async function settleForOperator(
   settling: SettlingFunction,
@@ -84,7 +84,8 @@ export async function settleForOperator(
     return answer(decision);
   } catch (error) {
     // Of a transaction that may have happened, only the row tells the outcome.
-    if (failed?.error !== error && !isMailroomError(error) && !wroteNothing(error)) throw error;
+    const isKnown = isMailroomError(error) ? error.code !== 'COMMIT_UNKNOWN' : wroteNothing(error);
+    if (failed?.error !== error && !isKnown) throw error;
     const { redact } = ctx.inbox.rules;
     const { lastError: message } = storedCause(error, redact);
     const code = errorCode(redact === undefined ? error : redactedError(error, redact));

@@ -134,7 +134,12 @@ export function postgresInboxChanges<Tx>({
         reason: note.reason,
       }),
     lastSequence: (key) => readLastSequence(whole, key),
-    raise: (raise, { reason }) => onceMore(() => raiseLast(database, raise, reason)),
+    raise: (raise, { reason }) =>
+      onceMore(() => raiseLast(database, raise, reason)).catch((error: unknown) => {
+        // A worker that applies an event holds the number, and is about to change it.
+        if (isLocked(error)) return false;
+        throw error;
+      }),
   };
 }
 
