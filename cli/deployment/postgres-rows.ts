@@ -1,19 +1,13 @@
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
+import { DEAD, OPERATION, OUTBOX, REJECTED } from '../../lambdas/runtime/store/postgres/columns.ts';
+import { readLastSequence } from '../../lambdas/runtime/store/postgres/last-sequence.ts';
+import { lastIdAt, postgresMailroomRows } from '../../lambdas/runtime/store/postgres/mailroom-rows.ts';
 import {
   type ColumnsOf,
-  DEAD,
   INBOX,
-  OPERATION,
-  OUTBOX,
-  REJECTED,
-} from '../../lambdas/runtime/store/postgres/columns.ts';
-import { readLastSequence } from '../../lambdas/runtime/store/postgres/last-sequence.ts';
-import {
-  lastIdAt,
   messageRow,
-  postgresMailroomRows,
   readColumns,
-} from '../../lambdas/runtime/store/postgres/mailroom-rows.ts';
+} from '../../lambdas/runtime/store/postgres/message-columns.ts';
 import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { readJsonRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 import { readable } from '../../lambdas/runtime/store/stored-rows.ts';

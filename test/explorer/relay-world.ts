@@ -127,7 +127,7 @@ export interface RelayWorld extends ExploredWorld {
   commitAgain(actor: Actor): Promise<void>;
   /** An operator that requeues the first event. */
   requeue(actor: Actor): Promise<void>;
-  /** An operator that makes the first event due, whose row was changed by hand. */
+  /** An operator who makes the first event due after its row was changed by hand. */
   makeDue(actor: Actor): Promise<void>;
   /** A minute passes, which a repaired event waits for. */
   aMinute(actor: Actor): Promise<void>;

@@ -90,6 +90,20 @@ describe('a claim in the order of aggregates', () => {
     expect(named(await relayOn().claim(10, true))).toEqual(['a2']);
   });
 
+  test('publishes late what commits after a later event was claimed, and holds up nothing behind that one', async () => {
+    const client = await rig.pool.connect();
+    await client.query('BEGIN');
+    await rig.outbox.write(client, [of('a', 1)]);
+    await commit('a2');
+    const relay = relayOn();
+    const second = await relay.claim(10, true);
+    await client.query('COMMIT');
+    client.release();
+    await commit('a3');
+    await relay.markPublished(second);
+    expect([named(second), named(await relay.claim(10, true))]).toEqual([['a2'], ['a1', 'a3']]);
+  });
+
   test('takes what an earlier version of the outbox has written, which knows no aggregate', async () => {
     await commit('a1', 'a2');
     await rig.pool.query('UPDATE mailroom.event SET aggregate_type = NULL, aggregate_id = NULL');
@@ -127,7 +141,7 @@ describe('a claim in the order of aggregates', () => {
   });
 });
 
-test('three relays publish each aggregate in the order in which transactions that see each other wrote it', async () => {
+test('three relays publish each aggregate in the order in which transactions that run one after another wrote it', async () => {
   const published: string[] = [];
   const put = async (entries: readonly { readonly detail: string }[]) =>
     entries.map(({ detail }) => {

@@ -1,6 +1,7 @@
 import { errorMessage, isMailroomError, MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { isObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import type { DeliveredEvent } from '../../../lambdas/runtime/consume/message.ts';
+import { checkOperatorWrites } from '../../../lambdas/runtime/consume/operator-writes.ts';
 import { type CommitRequest, checkedFix, draftOf } from '../../../lambdas/runtime/consume/settle-requests.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
@@ -50,7 +51,7 @@ export function readFix(text: string, service: string): ManualFix {
       if (!isObject(event) || !textOf(event[name])) throw bad(`has no text in events[${index}].${name}`);
     }
   }
-  const given = checkedFix({ writes, events });
+  const given = checkedFix({ writes, events }, checkOperatorWrites);
   for (const event of given.events) draftOf(event, service);
   return given;
 }

@@ -52,7 +52,7 @@ export async function settleForOperator(
   let failed: { readonly error: unknown } | undefined;
   const answer = (settled: SettleAnswer['settled']): SettleAnswer => ({ batchItemFailures: [], settled });
   try {
-    const request = checkedRequest(event);
+    const request = checkedRequest(event, store.checkWrites);
     const commitId = commitIdOf(request);
     await ctx.inbox.open();
     const wanted = await wantedBy(settling, request);

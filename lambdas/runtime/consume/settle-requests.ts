@@ -6,10 +6,8 @@ import { defineEvent, type EventDraft } from '../events/event.ts';
 import type { Decision } from '../inbox/settle-message.ts';
 import type { EffectsChecked } from '../inbox/started-effects.ts';
 import type { CausingEvent } from '../outbox/outbox-entry.ts';
-import { checkedActions } from '../store/dynamo/table-checks.ts';
 import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
-import { SYSTEM_PREFIXES } from '../store/keys.ts';
 import type { NumberedEvent } from '../store/last-sequence.ts';
 import type { Note } from '../store/operation-record.ts';
 import type { TransactAction } from '../store/table.ts';
@@ -79,18 +77,24 @@ export function isSettleRequest(event: unknown): event is Readonly<Record<string
   return isObject(event) && ('mailroomReject' in event || 'mailroomCommit' in event);
 }
 
+/** Checks the writes of an operator, for the store in which they would commit. @throws `BAD_WRITE`, `BAD_ITEM` */
+export type WritesCheck = (writes: readonly TransactAction[]) => void;
+
 /**
  * Checks every member of a request: it comes from outside, and whatever it names would commit.
  *
- * @throws `BAD_ARGUMENT`, naming the member
+ * @throws `BAD_ARGUMENT`, naming the member, and the errors of `checkWrites`
  */
-export function checkedRequest(event: Readonly<Record<string, unknown>>): SettleRequest {
+export function checkedRequest(
+  event: Readonly<Record<string, unknown>>,
+  checkWrites: WritesCheck,
+): SettleRequest {
   if ('mailroomReject' in event) {
     members('the invocation', event, ['mailroomReject']);
     return { mailroomReject: checkedReject(event.mailroomReject) };
   }
   members('the invocation', event, ['mailroomCommit']);
-  return { mailroomCommit: checkedCommit(event.mailroomCommit) };
+  return { mailroomCommit: checkedCommit(event.mailroomCommit, checkWrites) };
 }
 
 const NOTE = ['by', 'reason', 'effectsChecked'];
@@ -106,7 +110,7 @@ function checkedReject(request: unknown): RejectRequest['mailroomReject'] {
   };
 }
 
-function checkedCommit(request: unknown): CommitRequest['mailroomCommit'] {
+function checkedCommit(request: unknown, checkWrites: WritesCheck): CommitRequest['mailroomCommit'] {
   const at = 'mailroomCommit';
   const own = ['eventId', 'force', 'cause', 'writes', 'events'];
   const { eventId, force, cause, writes, events, ...note } = members(at, request, [...NOTE, ...own]);
@@ -117,24 +121,25 @@ function checkedCommit(request: unknown): CommitRequest['mailroomCommit'] {
     eventId: id,
     force: flagAt(`${at}.force`, force),
     cause: cause === undefined ? undefined : checkedCause(cause),
-    ...checkedFix({ writes, events }),
+    ...checkedFix({ writes, events }, checkWrites),
   };
 }
 
 /**
  * Checks what an operator wants to commit. The command does so before it records the decision, the function before it commits.
  *
- * @throws `BAD_ARGUMENT`, naming the member, `BAD_WRITE`, `BAD_ITEM`
+ * @throws `BAD_ARGUMENT`, naming the member, and the errors of `checkWrites`
  */
-export function checkedFix({
-  writes,
-  events,
-}: Readonly<Record<'writes' | 'events', unknown>>): Pick<
-  CommitRequest['mailroomCommit'],
-  'writes' | 'events'
-> {
+export function checkedFix(
+  { writes, events }: Readonly<Record<'writes' | 'events', unknown>>,
+  checkWrites: WritesCheck,
+): Pick<CommitRequest['mailroomCommit'], 'writes' | 'events'> {
+  const given = listAt('writes', writes).map(
+    (one, index) => objectAt(`writes[${index}]`, one) as TransactAction,
+  );
+  checkWrites(given);
   return {
-    writes: checkedWrites(writes),
+    writes: given,
     events: listAt('events', events).map((one, index) => checkedEvent(`events[${index}]`, one)),
   };
 }
@@ -145,23 +150,6 @@ function eventIdOf(id: string): void {
   } catch (error) {
     throw bad('mailroomCommit.eventId', 'must be an event id, or unreadable-<digest>', error);
   }
-}
-
-/** @throws `BAD_WRITE` for a row of Mailroom: its events are `events`, and no operator writes any other row of it */
-function checkedWrites(writes: unknown): readonly TransactAction[] {
-  const list = listAt('writes', writes).map(
-    (one, index) => objectAt(`writes[${index}]`, one) as TransactAction,
-  );
-  for (const [index, { kind, request }] of checkedActions(list).entries()) {
-    const { PK } = (kind === 'Put' ? request.Item : request.Key) ?? {};
-    const reserved = SYSTEM_PREFIXES.find((prefix) => String(PK).startsWith(prefix));
-    if (reserved === undefined) continue;
-    throw new MailroomError(
-      'BAD_WRITE',
-      `writes[${index}] has a partition key that begins with "${reserved}", which only Mailroom uses. Write rows of the service.`,
-    );
-  }
-  return list;
 }
 
 function checkedEvent(at: string, event: unknown): OperatorEvent {

@@ -8,6 +8,8 @@ import { eventCount } from '../store/dynamo/transaction-checks.ts';
 import type { InboxRow } from '../store/inbox-row.ts';
 import type { DynamoContext } from './consumer-context.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
+import { checkOperatorWrites } from './operator-writes.ts';
+import type { WritesCheck } from './settle-requests.ts';
 
 /**
  * Makes what commits with an operator's decision, from the row as it was read.
@@ -22,6 +24,7 @@ export type MadeCommit = (
 /** The store in which a consumer's function settles a message for an operator. */
 export interface SettlingStore {
   readonly inboxChanges: InboxChanges;
+  readonly checkWrites: WritesCheck;
   /**
    * The commit, in the form of this store.
    *
@@ -38,6 +41,7 @@ export interface SettlingStore {
 export function dynamoSettling({ table, clock, random, outbox }: DynamoContext): SettlingStore {
   return {
     inboxChanges: dynamoInboxChanges({ table, clock, random }),
+    checkWrites: checkOperatorWrites,
     committing: (make, remainingMs, committed) => ({
       writes: async (row) => {
         const waitMs = remainingMs() - RESPONSE_MARGIN_MS;

@@ -64,6 +64,7 @@ function settlesNothing({ consumer }: ProcessingConfig): SettlingStore {
   const change = async () => refuse();
   return {
     inboxChanges: { read: change, allow: change, lastSequence: change, raise: change },
+    checkWrites: () => {},
     committing: refuse,
   };
 }

@@ -12,7 +12,6 @@ import { cancelled } from '../outbox/outbox-transitions.ts';
 import type { DatabaseProducerConfig } from '../relay/database-config.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
-import { ORDINAL } from '../store/postgres/aggregate-order.ts';
 import { type SentCommit, wasCommitted } from '../store/postgres/commit-outcome.ts';
 import { storable, transitionOf } from '../store/postgres/outbox-writes.ts';
 import { type Database, type Sql, sqlState } from '../store/postgres/sql.ts';
@@ -99,6 +98,10 @@ const REPEATED = /^(40001|40P01|55P03|25006)$/;
 
 /** Tries of a transaction that the database rolled back, and that may succeed now. */
 const TRIES = 5;
+
+/** The number of an event in its aggregate. A scheduled or captured event has none. */
+const ORDINAL =
+  "CASE WHEN due_at IS NULL AND published_by IS NULL THEN pg_catalog.nextval('mailroom.event_ordinal'::regclass) END";
 
 /** Events. As JSON, because drivers disagree about arrays that contain null. */
 const WRITTEN = `WITH minted AS MATERIALIZED (

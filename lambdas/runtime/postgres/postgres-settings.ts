@@ -27,7 +27,7 @@ export interface PostgresSettings extends PostgresTls {
 /** Settings of a relay of a PostgreSQL database. */
 export interface PostgresRelayConfig extends DatabaseRelayConfig {
   /**
-   * `aggregate` publishes the events of an aggregate one after another, in the order in which transactions that see each other have written them. All relays of the
+   * `aggregate` publishes the events of an aggregate one after another, in the order of writing: lock the aggregate before you write. All relays of the
    * database need it. @default in any order
    */
   readonly orderBy?: 'aggregate' | undefined;

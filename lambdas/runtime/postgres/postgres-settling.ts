@@ -1,18 +1,21 @@
 import type { ConsumerContext } from '../consume/consumer-context.ts';
 import type { SettlingStore } from '../consume/settling-store.ts';
 import { refuseAborted, refuseWrites } from '../store/postgres/inbox-commit.ts';
-import { postgresInboxChanges } from '../store/postgres/inbox-operator.ts';
+import { postgresInboxChanges, withoutWrites } from '../store/postgres/inbox-operator.ts';
 import type { PostgresEvents } from '../store/postgres/inbox-row.ts';
 import { raiseLast } from '../store/postgres/last-sequence.ts';
 import type { Database } from '../store/postgres/sql.ts';
 
 /** The function of the consumer runs inside the decision's transaction, and has the rights of the consumer's login. */
 export function postgresSettling<Tx>(
-  { clock, random }: ConsumerContext,
+  { config, clock, random }: ConsumerContext,
   { database, outbox }: { readonly database: Database<Tx>; readonly outbox: PostgresEvents<Tx> },
 ): SettlingStore {
   return {
     inboxChanges: postgresInboxChanges({ database, whole: database, clock, random, raise: raiseLast }),
+    checkWrites: (writes) => {
+      if (writes.length > 0) throw withoutWrites(config.consumer);
+    },
     committing: (make, _remainingMs, committed) => ({
       // Without a deadline of its own: the transaction's connection may not be used by anyone else while the function still runs.
       work: async (row, tx) => {

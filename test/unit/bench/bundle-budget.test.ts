@@ -17,27 +17,27 @@ import { appFunctions, bundleFunction, type FunctionBundle } from '../../../tool
  * decision, and raises its number here.
  */
 const BYTES_MAX: Readonly<Record<string, number>> = {
-  'relay-stream': 333_000,
+  'relay-stream': 331_000,
   'relay-sweep': 456_000,
   audit: 480_000,
-  bank: 245_000,
-  'bridge-jet-stream': 730_000,
+  bank: 243_000,
+  'bridge-jet-stream': 677_000,
   'bridge-kafka': 729_000,
   'bridge-rabbit': 580_000,
   heartbeat: 402_000,
   inventory: 451_000,
   notifications: 448_000,
-  'orders-api': 386_000,
+  'orders-api': 383_000,
   'orders-status': 448_000,
   payments: 544_000,
   'postgres-api': 473_000,
-  'postgres-audit': 612_000,
+  'postgres-audit': 611_000,
   'postgres-relay': 380_000,
-  'postgres-status': 516_000,
-  'shop-accept': 330_000,
-  'shop-history': 470_000,
-  'shop-invoices': 470_000,
-  'shop-payments': 470_000,
+  'postgres-status': 506_000,
+  'shop-accept': 324_000,
+  'shop-history': 441_000,
+  'shop-invoices': 441_000,
+  'shop-payments': 441_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */

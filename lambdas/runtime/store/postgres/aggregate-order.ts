@@ -10,7 +10,7 @@ const isSame = (a: string, b: string) =>
 
 /**
  * The order in which events were written: each gets the next number of a sequence when it is inserted. A number says nothing about the time of a commit, so no
- * reader may follow it; within an aggregate, it is the order of transactions that see each other. Scheduled and captured events have none.
+ * reader may follow it; within an aggregate, it is the order of transactions that lock the aggregate before they write. Scheduled and captured events have none.
  */
 export const AGGREGATE_ORDER = `CREATE SEQUENCE mailroom.event_ordinal;
 ALTER TABLE mailroom.event ADD COLUMN ordinal bigint;
@@ -19,16 +19,13 @@ ALTER TABLE mailroom.pending ADD COLUMN waits_for uuid;
 CREATE INDEX event_in_aggregate ON mailroom.event ((${hashOf('')}), ordinal) WHERE ordinal IS NOT NULL;
 GRANT USAGE ON SEQUENCE mailroom.event_ordinal TO mailroom_producer, mailroom_consumer;`;
 
-/** The number of an event that is written now. */
-export const ORDINAL =
-  "CASE WHEN due_at IS NULL AND published_by IS NULL THEN pg_catalog.nextval('mailroom.event_ordinal'::regclass) END";
-
 /**
  * The part of a claim that skips an event while the one before it in its aggregate is in the queue, claimed or not, or DEAD. It follows the query `due`, which has locked
  * what is due, and puts off what it skips, so that no claim meets it again until it is woken.
  *
  * *Invariant: an event is claimed only if the event before it was published, discarded or deleted.* That one was claimed under the same condition, so by
- * induction it holds for all events before it.
+ * induction it holds for all events before it that were visible then: one that commits later, because its transaction did not lock the aggregate, is published
+ * late, and nothing behind waits for it.
  */
 export const IN_ORDER = `placed AS MATERIALIZED (
   SELECT due.event_id, (SELECT b.event_id FROM mailroom.event e, LATERAL (

@@ -1,31 +1,17 @@
-import type { StoredMessageRow } from '../../operations/inbox-rows.ts';
 import { type StoredEventRow, storedEvent } from '../../operations/outbox-rows.ts';
 import { eventIdShard, eventIdTime, outboxKeyOf } from '../event-id.ts';
 import type { RejectedPointer } from '../inbox-row.ts';
-import { deadKey, inboxKey, operationKey, rejectedKey } from '../keys.ts';
+import { deadKey, operationKey, rejectedKey } from '../keys.ts';
 import type { OperationRow } from '../operation-record.ts';
 import type { DeadPointer } from '../outbox-row.ts';
 import { SCHEMA } from '../row-schema.ts';
-import {
-  readDeadPointer,
-  readInboxRow,
-  readOperation,
-  readRejectedPointer,
-  type UnreadableRow,
-} from '../stored-rows.ts';
-import type { Item } from '../table.ts';
+import { readDeadPointer, readOperation, readRejectedPointer, type UnreadableRow } from '../stored-rows.ts';
 import { epochMs as ms } from './inbox-row.ts';
+import { type ColumnsOf, present } from './message-columns.ts';
 
 /** The status of an event: that of the first of its rows. */
 export const STATUS = `CASE WHEN q.event_id IS NOT NULL THEN 'PENDING' WHEN d.event_id IS NOT NULL THEN 'DEAD'
   WHEN x.event_id IS NOT NULL THEN 'DISCARDED' WHEN p.published_at IS NOT NULL OR e.published_by = 'cdc' THEN 'PUBLISHED' WHEN c.event_id IS NOT NULL THEN 'CANCELLED' ELSE 'LOST' END`;
-
-/** ColumnsOf of a table, and the row that they make. A row that cannot be read is reported as one in DynamoDB is. */
-export interface ColumnsOf<R> {
-  /** Its `SELECT … FROM …`. */
-  readonly select: string;
-  read(columns: Item): R | undefined;
-}
 
 /** Events. One that is neither waiting, dead nor published has a status that no reader knows, so it is reported. */
 export const OUTBOX: ColumnsOf<StoredEventRow> = {
@@ -68,49 +54,6 @@ export const DEAD: ColumnsOf<DeadPointer | UnreadableRow> = {
     readDeadPointer({ ...deadKey(eventIdShard(String(id)), String(id)), schema: SCHEMA, ...row }),
 };
 
-const EFFECTS = `(SELECT pg_catalog.json_object_agg(e.name, pg_catalog.json_strip_nulls(pg_catalog.json_build_object('status', e.status, 'fence', e.fence, 'run', e.run,
-    'endsBy', ${ms('e.ends_by')}, 'startedAt', ${ms('e.started_at')}, 'result', e.result, 'error', e.error,
-    'nothingHappened', e.nothing_happened, CASE e.status WHEN 'COMPLETED' THEN 'completedAt' ELSE 'endedAt' END, ${ms('e.ended_at')})))
-  FROM mailroom.effect e WHERE e.consumer = i.consumer AND e.event_id = i.event_id)::text`;
-
-/** A message's key and its row. */
-export interface MessageColumns {
-  readonly consumer: string;
-  readonly eventId: string;
-  /** When its row was changed last, epoch milliseconds. */
-  readonly changedAt: number;
-  readonly row: StoredMessageRow | undefined;
-}
-
-/** Messages. */
-export const INBOX: ColumnsOf<MessageColumns> = {
-  select: `SELECT i.consumer, i.event_id AS id, i.type, i.status, i.fence, i.attempts, i.unfinished, i.out_of_time AS "outOfTime",
-    ${ms('i.claimed_at')} AS "claimedAt", ${ms('i.lease_until')} AS "leaseUntil", ${ms('i.ends_by')} AS "endsBy", ${ms('i.retry_at')} AS "retryAt",
-    ${ms('i.processed_at')} AS "processedAt", ${ms('i.rejected_at')} AS "rejectedAt", i.rejected_ids AS "rejectedIds", i.reason,
-    ${ms('i.discarded_at')} AS "discardedAt", i.discarded_by AS "discardedBy", i.discarded_reason AS "discardedReason", i.replaced_by AS "replacedBy",
-    i.resolved_by AS "resolvedBy", i.resolved_reason AS "resolvedReason", i.run_anyway AS "runAnyway", ${ms('i.allowed_at')} AS "allowedAt",
-    i.allowed_by AS "allowedBy", i.allowed_reason AS "allowedReason", i.last_error AS "lastError", i.fingerprint, i.past_attempts AS past, i.place, i.superseded_by AS "supersededBy", i.commit_id AS "commitId", i.result, ceil(extract(epoch FROM i.expires_at))::float8 AS "expiresAt",
-    ${ms('i.changed_at')} AS "changedAt", ${EFFECTS} AS effects FROM mailroom.inbox i`,
-  read: ({ consumer, id, past, place, effects, rejectedIds, outOfTime, unfinished, changedAt, ...row }) => {
-    const item = present({
-      ...inboxKey(String(consumer), String(id)),
-      schema: SCHEMA,
-      ...row,
-      fence: row.fence ?? '',
-      rejectedIds: rejectedIds?.length > 0 ? new Set(rejectedIds) : undefined,
-      outOfTime: outOfTime || undefined,
-      unfinished: unfinished || undefined,
-      processedAt: row.processedAt ?? (row.status === 'PROCESSED' ? changedAt : undefined),
-      discardedAt: row.discardedAt ?? (row.status === 'DISCARDED' ? changedAt : undefined),
-      runAnyway: row.runAnyway || undefined,
-      pastAttempts: past === null ? undefined : JSON.parse(past),
-      order: place === null ? undefined : JSON.parse(place),
-      effects: effects === null ? {} : JSON.parse(effects),
-    });
-    return { consumer, eventId: String(id), changedAt, row: readInboxRow(item) };
-  },
-};
-
 /** Rejected messages. */
 export const REJECTED: ColumnsOf<RejectedPointer | UnreadableRow> = {
   select: `SELECT i.consumer, i.event_id AS id, coalesce(${ms('i.rejected_at')}, ${ms('i.changed_at')}) AS "rejectedAt", coalesce(i.reason, 'unknown') AS reason,
@@ -132,10 +75,3 @@ export const OPERATION: ColumnsOf<OperationRow | UnreadableRow> = {
       expiresAt: Math.ceil(row.at / 1_000),
     }),
 };
-
-/** An item without the attributes that its row does not have. */
-function present(item: Item): Item {
-  return Object.fromEntries(
-    Object.entries(item).filter(([, value]) => value !== null && value !== undefined),
-  );
-}

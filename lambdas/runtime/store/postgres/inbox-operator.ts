@@ -16,7 +16,7 @@ import { wasCommitted } from './commit-outcome.ts';
 import { epochMs, isConflict, isLocked, onceMore, run } from './inbox-row.ts';
 import { transitionOf } from './inbox-writes.ts';
 import { raiseAsOperator, readLastSequence } from './last-sequence.ts';
-import { messageRow } from './mailroom-rows.ts';
+import { messageRow } from './message-columns.ts';
 import type { Database, Sql } from './sql.ts';
 import { readOneRow } from './sql-rows.ts';
 
@@ -143,7 +143,8 @@ export function postgresInboxChanges<Tx>({
   };
 }
 
-function withoutWrites(consumer: string): MailroomError {
+/** An operator's writes of DynamoDB cannot commit with a decision in PostgreSQL. */
+export function withoutWrites(consumer: string): MailroomError {
   return new MailroomError(
     'NOT_IN_POSTGRES',
     `The inbox of ${consumer} is in PostgreSQL, where no writes of DynamoDB commit with a decision. Nothing was changed.`,

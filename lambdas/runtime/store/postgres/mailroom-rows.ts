@@ -7,7 +7,8 @@ import { eventIdInSortKey, isEventId } from '../event-id.ts';
 import type { InboxHistory } from '../inbox-row.ts';
 import { inboxHistoryKey } from '../keys.ts';
 import { asRow, SCHEMA } from '../row-schema.ts';
-import { type ColumnsOf, INBOX, OUTBOX, STATUS } from './columns.ts';
+import { OUTBOX, STATUS } from './columns.ts';
+import { INBOX, messageRow, readColumns } from './message-columns.ts';
 import type { Sql } from './sql.ts';
 import { readJsonRows } from './sql-rows.ts';
 
@@ -27,23 +28,6 @@ const SINCE = 'round(extract(epoch FROM since)::float8 * 1000::float8)';
  */
 export function postgresMailroomRows(database: Sql): MailroomRows {
   return { outbox: outboxRows(database), inbox: inboxRows(database) };
-}
-
-/** Reads rows of a table. @param rest - the clauses after its `SELECT … FROM …` */
-export async function readColumns<R>(
-  database: Sql,
-  columns: ColumnsOf<R>,
-  rest: string,
-  values: readonly unknown[],
-): Promise<R[]> {
-  const found = await readJsonRows(database, `${columns.select} ${rest}`, values);
-  return found.flatMap((row) => columns.read(row) ?? []);
-}
-
-/** Reads a message; `undefined` if it does not exist. */
-export async function messageRow(database: Sql, consumer: string, eventId: string) {
-  const where = 'WHERE i.consumer = $1::text AND i.event_id = $2::text';
-  return (await readColumns(database, INBOX, where, [consumer, eventId]))[0];
 }
 
 function outboxRows(database: Sql): OutboxRows {

@@ -20,7 +20,7 @@ export interface Migration {
  * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
  * - `aggregate_type` and `aggregate_id` are for readers of the table that must not parse the envelope. They are null in rows of an earlier version, and are
  *   never the reason for refusing a row that fits: consumers read the envelope.
- * - Times are those of the database. No table has a sequence: a reader that follows one misses what commits late.
+ * - Times are those of the database. No reader follows the numbers of events: it would miss what commits late.
  */
 export const MIGRATIONS: readonly Migration[] = [
   {
