@@ -116,6 +116,11 @@ function idOf(
   });
 }
 
+/** Returns true if data has the id fields of this external event. */
+export function hasIdOf({ external: { id } }: ExternalSubscription, data: unknown): boolean {
+  return id?.every((path) => idProblem(valueAt(data, path)) === undefined) ?? false;
+}
+
 function idProblem(value: unknown): string | undefined {
   if (value === undefined) return 'is missing';
   if (value === '') return 'is empty';

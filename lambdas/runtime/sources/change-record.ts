@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '../base/json.ts';
+import { isObject, jsonObject } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
 import { isEventId } from '../store/event-id.ts';
 
@@ -29,7 +29,7 @@ const UNAVAILABLE = '__debezium_unavailable_value';
  */
 export function changeRecordIn(body: string, isNamed: boolean): ChangeRecord | undefined {
   if (!HINT.test(body)) return undefined;
-  const value = objectIn(body);
+  const value = jsonObject(body);
   if (value === undefined) return undefined;
   if (!isConnectValue(value)) return isNamed ? undefined : formIn(value);
   const { payload } = value;
@@ -91,7 +91,7 @@ function changeIn(op: string, { after, source }: Readonly<Record<string, unknown
       'its row has no event_id or no envelope',
       'do not exclude, rename or mask columns of mailroom.event',
     );
-  if (objectIn(envelope)?.eventId !== id)
+  if (jsonObject(envelope)?.eventId !== id)
     return unreadable('the envelope is not that of its row', 'find who wrote the row');
   return { text: envelope, headers: { eventId: id, type, source: service } };
 }
@@ -108,13 +108,4 @@ function unreadable(what: string, remedy: string): ChangeRecord {
 /** A name from a message, short. */
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 100));
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value = parseJson(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@ import { epochMs } from '../base/epoch-time.ts';
 import { MailroomError } from '../base/errors.ts';
 import { parseJson } from '../base/json.ts';
 import type { SourceDelivery } from '../consume/delivery.ts';
+import { hasIdOf } from '../consume/external-message.ts';
 import { type HandledDefinition, isExternal } from '../events/external-event.ts';
 import { isEventId } from '../store/event-id.ts';
 import { type BodyText, bodyText, DECODE } from './body-text.ts';
@@ -69,7 +70,9 @@ function eventText(
   const { headers = {} } = message;
   const isNamed = ['id', 'type'].some((name) => headerOf(headers, name) !== undefined);
   const change = changeRecordIn(text, isNamed);
-  if (change === undefined) return { text: namedText(text, message, definitions) };
+  const isRow = change !== undefined && 'headers' in change;
+  if (change === undefined || (!isRow && isExternalEvent(text, message, definitions)))
+    return { text: namedText(text, message, definitions) };
   if ('problem' in change) return { text, problem: change.problem };
   if ('skip' in change) {
     const said = `The message is ${change.skip}, from change data capture, and has no event.`;
@@ -79,15 +82,31 @@ function eventText(
   return { text: namedText(change.text, named, definitions) };
 }
 
+/** A body with the id of an external event of the consumer is that event, whatever its form: it may be a change of another system's table. */
+function isExternalEvent(
+  text: string,
+  message: SourceMessage,
+  definitions: readonly HandledDefinition[],
+): boolean {
+  const content = objectIn(text);
+  return definitions
+    .filter(isExternal)
+    .some((one) =>
+      one.external.id === undefined ? transportId(message) !== undefined : hasIdOf(one, content),
+    );
+}
+
+/** The id that a broker or a publisher gave to a message. */
+function transportId({ headers = {}, publishedId }: SourceMessage): string | undefined {
+  return headerText(headers['Nats-Msg-Id']) ?? (publishedId || undefined);
+}
+
 function wholeOf(value: number | undefined): number | undefined {
   return value === undefined ? undefined : Math.floor(value);
 }
 
-function namedText(
-  text: string,
-  { headers = {}, publishedId, publishedType }: SourceMessage,
-  definitions: readonly HandledDefinition[],
-): string {
+function namedText(text: string, message: SourceMessage, definitions: readonly HandledDefinition[]): string {
+  const { headers = {}, publishedType } = message;
   const content = objectIn(text);
   if (content === undefined || 'detail' in content) return text;
   const named = (name: string) => headerOf(headers, name);
@@ -103,7 +122,7 @@ function namedText(
     return bridged({ source: written('source') ?? known ?? '', 'detail-type': type }, text);
   }
   const type = named('type') ?? (publishedType || undefined);
-  const id = named('id') ?? headerText(headers['Nats-Msg-Id']) ?? (publishedId || undefined);
+  const id = named('id') ?? transportId(message);
   const owners = definitions.filter((one) => one.type === type && (source ?? one.source) === one.source);
   const cloudType = headerOf(headers, 'type', CLOUD_PREFIXES);
   // A CloudEvent of another type is not the consumer's only external event, and keeps its own name.

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod/mini';
+import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { changeRecordIn } from '../../../../lambdas/runtime/sources/change-record.ts';
 import { deliveryOf } from '../../../../lambdas/runtime/sources/source-message.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
@@ -84,6 +86,49 @@ test("reads the event router's form, whose header id is the event's, with the Js
   expect(read(JSON.stringify({ schema: { type: 'string' }, payload: text }), headers)).toEqual(routed);
 });
 
+describe('an external event of the consumer that has the form of change data capture', () => {
+  const definition = { source: 'legacy', type: 'order', schema: z.any() };
+  const order = { before: null, after: { id: 7 }, source: { ...source, schema: 'public', table: 'orders' } };
+  const deleted = JSON.stringify({ ...order, op: 'd', before: { id: 7 }, after: null });
+  const wrapped = JSON.stringify({ schema: { type: 'struct' }, payload: { order: 7 } });
+
+  test.each([
+    ['a change of another table', 'after.id', JSON.stringify({ ...order, op: 'u' })],
+    ['a deleted row', 'before.id', deleted],
+    ['a tick', 'ts_ms', '{"ts_ms":1790000000000}'],
+    ['a value with a schema', 'payload.order', wrapped],
+  ])('is neither skipped nor rejected if it has the id of its definition: %s', (_name, id, body) => {
+    const external = externalEvent({ ...definition, id });
+    expect(deliveryOf({ id: 't/0/1', body }, [ThingHappened, external])).toEqual(
+      expect.objectContaining({ body, problem: undefined }),
+    );
+    const other = externalEvent({ ...definition, id: 'none' });
+    expect(deliveryOf({ id: 't/0/1', body }, [other])).not.toMatchObject({ body, problem: undefined });
+  });
+
+  test.each([{ publishedId: 'm1' }, { headers: { 'Nats-Msg-Id': 'm1' } }])(
+    'is read with the id of its transport: %j',
+    (transport) => {
+      const message = { id: 't/0/1', body: '{"ts_ms":1790000000000}', ...transport };
+      const { body, problem } = deliveryOf(message, [externalEvent(definition)]);
+      expect(problem).toBeUndefined();
+      expect(JSON.parse(body)).toMatchObject({
+        'detail-type': 'order',
+        id: 'm1',
+        detail: { ts_ms: 1790000000000 },
+      });
+      expect(deliveryOf(message, [ThingHappened]).problem).toMatchObject({ code: 'NO_EVENT' });
+    },
+  );
+
+  test('is not a row of mailroom.event, whose event is read', () => {
+    const external = externalEvent({ ...definition, id: 'after.event_id' });
+    expect(deliveryOf({ id: 't/0/1', body: change({}) }, [ThingHappened, external])).toEqual(
+      read(change({})),
+    );
+  });
+});
+
 test('leaves alone what only resembles these forms', () => {
   for (const body of [
     '{"payload":1}',
@@ -97,6 +142,8 @@ test('leaves alone what only resembles these forms', () => {
     expect(changeRecordIn(body, false)).toBeUndefined();
   expect(changeRecordIn('{"ts_ms":1}', true)).toBeUndefined();
   expect(changeRecordIn(change({}), true)).toBeUndefined();
+  const heartbeat = '{"schema":{"type":"struct"},"payload":{"ts_ms":1}}';
+  expect(changeRecordIn(heartbeat, true)).toBeUndefined();
 });
 
 test('no body makes it throw', () => {

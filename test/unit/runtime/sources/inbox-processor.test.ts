@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod/mini';
 import { PoisonMessage, RetryLater } from '../../../../lambdas/runtime/base/errors.ts';
+import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { externalEvent } from '../../../../lambdas/runtime/events/external-event.ts';
 import { createInboxProcessor } from '../../../../lambdas/runtime/sources/inbox-processor.ts';
@@ -31,6 +32,18 @@ describe('the answer', () => {
     expect(parts.row(eventId)).toMatchObject({ status: 'PROCESSED' });
     expect(parts.telemetry.counted('MessagesReceived')).toBe(2);
     expect(parts.telemetry.counted('MessagesDuplicate')).toBe(1);
+  });
+
+  test('is rejected for an event that is redelivered after its row has expired: it does not run twice', async () => {
+    const parts = sourceRig();
+    const { handler, events } = counting();
+    const { message } = await delivered(parts);
+    await parts.through(parts.inbox.process(message, handler));
+    await parts.clock.advance((consumerConfig.inboxRetentionDays + 2) * DAY_MS);
+    expect(parts.memory.expire()).toBeGreaterThan(0);
+    const again = parts.inbox.process({ ...message, id: 'topic/0/9' }, handler);
+    expect(await parts.through(again)).toMatchObject({ kind: 'rejected', reason: { code: 'EVENT_TOO_OLD' } });
+    expect(events).toHaveLength(1);
   });
 
   test('is a retry with the delay of the schedule or of the handler, and the redacted reason', async () => {
