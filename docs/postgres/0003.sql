@@ -30,8 +30,11 @@ ALTER TABLE mailroom.event
   ADD COLUMN published_by text,
   ADD CONSTRAINT captured_event_has_a_key CHECK (published_by IS NULL OR (published_by = 'cdc'
     AND coalesce(octet_length(aggregate_type) BETWEEN 1 AND 1024, false) AND coalesce(octet_length(aggregate_id) BETWEEN 1 AND 1024, false))) NOT VALID;
+CREATE INDEX event_captured ON mailroom.event (event_id) WHERE published_by = 'cdc';
 CREATE TABLE mailroom.capture (
   slot name PRIMARY KEY,
+  retention interval NOT NULL,
+  since timestamptz NOT NULL,
   lsn pg_lsn NOT NULL,
   lsn_at timestamptz NOT NULL,
   captured_until timestamptz
@@ -59,7 +62,7 @@ CREATE FUNCTION mailroom.delete_captured(slot name, retention interval) RETURNS 
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
 DECLARE
   confirmed pg_lsn;
-  captured timestamptz;
+  expired timestamptz;
   deleted bigint;
 BEGIN
   IF NOT pg_has_role(session_user, current_user, 'USAGE')
@@ -74,14 +77,16 @@ BEGIN
   IF confirmed IS NULL THEN
     RETURN 0;
   END IF;
-  INSERT INTO mailroom.capture AS c (slot, lsn, lsn_at) VALUES ($1, pg_current_wal_insert_lsn(), clock_timestamp())
-    ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET lsn = CASE WHEN confirmed >= c.lsn THEN excluded.lsn ELSE c.lsn END, lsn_at = CASE WHEN confirmed >= c.lsn THEN excluded.lsn_at ELSE c.lsn_at END,
+  INSERT INTO mailroom.capture AS c (slot, retention, since, lsn, lsn_at)
+    VALUES ($1, $2, clock_timestamp(), pg_current_wal_insert_lsn(), clock_timestamp())
+    ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET retention = excluded.retention, lsn = CASE WHEN confirmed >= c.lsn OR c.lsn > excluded.lsn THEN excluded.lsn ELSE c.lsn END, lsn_at = CASE WHEN confirmed >= c.lsn OR c.lsn > excluded.lsn THEN excluded.lsn_at ELSE c.lsn_at END,
+      since = CASE WHEN c.lsn > excluded.lsn OR (confirmed >= c.lsn AND c.lsn_at < excluded.lsn_at - $2 / 2) THEN excluded.since ELSE c.since END,
       captured_until = CASE WHEN confirmed >= c.lsn THEN c.lsn_at ELSE c.captured_until END;
-  SELECT CASE WHEN bool_and(c.captured_until IS NOT NULL) THEN min(c.captured_until) END INTO captured
-    FROM mailroom.capture c JOIN pg_replication_slots s ON s.slot_name = c.slot;
+  SELECT CASE WHEN bool_and(coalesce(c.captured_until - c.retention / 2 >= c.since, false)) THEN min(c.captured_until - c.retention) END
+    INTO expired FROM mailroom.capture c;
   DELETE FROM mailroom.event e USING (
     SELECT o.event_id FROM mailroom.event o WHERE o.published_by = 'cdc'
-      AND o.event_id < (lpad(to_hex((extract(epoch FROM captured - $2) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+      AND o.event_id < (lpad(to_hex((extract(epoch FROM expired) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
     ORDER BY o.event_id LIMIT 10000
   ) old WHERE e.event_id = old.event_id;
   GET DIAGNOSTICS deleted = ROW_COUNT;

@@ -18,6 +18,7 @@ import {
   startOperated,
   statesOf,
 } from './support/operated.ts';
+import { type Change, withoutClause } from './support/without-clause.ts';
 
 let operated: Operated;
 let pool: Pool;
@@ -117,25 +118,8 @@ async function sessions() {
   };
 }
 
-/** Replaces a clause of a function for one check. */
-async function without<T>(
-  name: string,
-  changes: readonly (readonly [string, string])[],
-  check: () => Promise<T>,
-): Promise<T> {
-  const { rows } = await pool.query(`SELECT pg_get_functiondef('mailroom.${name}'::regproc) AS text`);
-  let text: string = rows[0].text;
-  for (const [clause, replacement] of changes) {
-    if (!text.includes(clause)) throw new Error(`mailroom.${name} has no clause ${clause}`);
-    text = text.replaceAll(clause, replacement);
-  }
-  await pool.query(text);
-  try {
-    return await check();
-  } finally {
-    await pool.query(rows[0].text);
-  }
-}
+const without = <T>(name: string, changes: readonly Change[], check: () => Promise<T>) =>
+  withoutClause(pool, name, changes, check);
 
 const TOKEN = '11111111-2222-4333-8444-555555555555';
 

@@ -13,9 +13,12 @@ const SLOTS = `SELECT slot_name AS name, active, wal_status AS state, pg_wal_lsn
   current_setting('max_slot_wal_keep_size'::text) AS kept FROM pg_replication_slots WHERE NOT pg_is_in_recovery()`;
 
 /** Up to when the events are certainly captured: what the slot that is the farthest behind has confirmed. */
-const CAPTURED = `SELECT count(*)::float8 AS slots, (SELECT round(extract(epoch FROM min(c.captured_until))::float8 * 1000::float8)
-    FROM mailroom.capture c JOIN pg_replication_slots r ON r.slot_name = c.slot) AS until
-  FROM pg_replication_slots s WHERE s.database = current_database()`;
+const CAPTURED = `SELECT (SELECT count(*)::float8 FROM pg_replication_slots s WHERE s.database = current_database()) AS slots, c.name, c.until, c.gone
+  FROM (SELECT 1) one LEFT JOIN LATERAL (
+    SELECT c.slot::text AS name, round(extract(epoch FROM c.captured_until)::float8 * 1000::float8) AS until,
+      NOT EXISTS (SELECT FROM pg_replication_slots s WHERE s.slot_name = c.slot) AS gone
+    FROM mailroom.capture c ORDER BY c.captured_until NULLS FIRST LIMIT 1::int
+  ) c ON true`;
 
 const EVENTS_MAX = 1_000;
 
@@ -58,13 +61,20 @@ export function postgresSlotProblems({ read }: OpenPostgres, now: () => number):
     const age = oldest === undefined ? 0 : now() - eventIdTime(String(oldest.id));
     if (age <= STUCK_MS) return;
     const some = left.length === EVENTS_MAX ? `at least ${EVENTS_MAX} events` : many(left.length, 'event');
-    const why =
-      Number(captured?.slots) === 0
-        ? 'the database has no replication slot: create the connector that `npx cdk-mailroom cdc config` prints'
-        : 'no slot has confirmed them: read the state of the connector (`GET /connectors/<name>/status`), and start it';
+    const why = whyUncaptured(captured);
     const text = `${some} left to change data capture, the oldest ${duration(age)} ago, may not have been read: ${why}`;
     yield { problem: 'capture-behind', text, fix: psql(CONFIRMED) };
   }
 
   return [slots, uncaptured];
+}
+
+function whyUncaptured({ slots, name, gone }: Readonly<Record<string, unknown>> = {}): string {
+  const start = 'read the state of its connector (`GET /connectors/<name>/status`), and start it';
+  if (gone === true)
+    return `the slot ${name} does not exist: start its connector, which creates it and takes a snapshot. If you removed the connector permanently, let the owner of the schema run DELETE FROM mailroom.capture WHERE slot = '${name}': until then, no captured event is deleted`;
+  if (Number(slots) === 0)
+    return 'the database has no replication slot: create the connector that `npx cdk-mailroom cdc config` prints';
+  const slot = name === null ? 'no slot has' : `the slot ${name} has not`;
+  return `${slot} confirmed them: ${start}`;
 }

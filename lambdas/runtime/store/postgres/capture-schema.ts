@@ -8,8 +8,11 @@ export const CAPTURE = `ALTER TABLE mailroom.event
   ADD COLUMN published_by text,
   ADD CONSTRAINT captured_event_has_a_key CHECK (published_by IS NULL OR (published_by = 'cdc'
     AND coalesce(octet_length(aggregate_type) BETWEEN 1 AND 1024, false) AND coalesce(octet_length(aggregate_id) BETWEEN 1 AND 1024, false))) NOT VALID;
+CREATE INDEX event_captured ON mailroom.event (event_id) WHERE published_by = 'cdc';
 CREATE TABLE mailroom.capture (
   slot name PRIMARY KEY,
+  retention interval NOT NULL,
+  since timestamptz NOT NULL,
   lsn pg_lsn NOT NULL,
   lsn_at timestamptz NOT NULL,
   captured_until timestamptz
@@ -41,18 +44,23 @@ GRANT EXECUTE ON FUNCTION mailroom.delete_captured TO mailroom_connector;`;
  * The retention of captured events, which the connector runs with each of its heartbeats. A reading of the log's position is kept until the slot has
  * confirmed it; what was committed before that reading is then captured.
  *
- * *Invariant: an event is deleted only if every slot that has a reading has confirmed a position that was read a retention after the event was
- * written.* A slot that was lost confirms nothing, and a connector that is stopped calls nothing: the events stay for its next snapshot. A
- * transaction must not stay open for as long as the retention.
+ * *Invariant: an event is deleted only if every slot that ever had a reading has confirmed a position that was read a retention of its connector after the event
+ * was written, and half of that retention after the slot was new.* A slot that is away, was dropped or was lost confirms nothing: the events stay for the snapshot of its
+ * connector. A new slot confirms positions before Kafka has that snapshot, which reads the events from before the slot. It counts as new at its first reading, when a
+ * reading has waited for half of a retention, because the slot may be another one since, and when the reading is ahead of the log, as after a restore.
+ *
+ * A transaction must not stay open for as long as the retention. Events are as old as their ids, which have the clock of their producer.
  */
 function deleteCaptured(): string {
-  const confirmed = (column: string) =>
-    `CASE WHEN confirmed >= c.lsn THEN excluded.${column} ELSE c.${column} END`;
+  const isRead = 'confirmed >= c.lsn';
+  const isAhead = 'c.lsn > excluded.lsn';
+  const renewed = (column: string) =>
+    `CASE WHEN ${isRead} OR ${isAhead} THEN excluded.${column} ELSE c.${column} END`;
   return `CREATE FUNCTION mailroom.delete_captured(slot name, retention interval) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
 DECLARE
   confirmed pg_lsn;
-  captured timestamptz;
+  expired timestamptz;
   deleted bigint;
 BEGIN
   IF NOT pg_has_role(session_user, current_user, 'USAGE')
@@ -67,14 +75,16 @@ BEGIN
   IF confirmed IS NULL THEN
     RETURN 0;
   END IF;
-  INSERT INTO mailroom.capture AS c (slot, lsn, lsn_at) VALUES ($1, pg_current_wal_insert_lsn(), clock_timestamp())
-    ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET lsn = ${confirmed('lsn')}, lsn_at = ${confirmed('lsn_at')},
-      captured_until = CASE WHEN confirmed >= c.lsn THEN c.lsn_at ELSE c.captured_until END;
-  SELECT CASE WHEN bool_and(c.captured_until IS NOT NULL) THEN min(c.captured_until) END INTO captured
-    FROM mailroom.capture c JOIN pg_replication_slots s ON s.slot_name = c.slot;
+  INSERT INTO mailroom.capture AS c (slot, retention, since, lsn, lsn_at)
+    VALUES ($1, $2, clock_timestamp(), pg_current_wal_insert_lsn(), clock_timestamp())
+    ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET retention = excluded.retention, lsn = ${renewed('lsn')}, lsn_at = ${renewed('lsn_at')},
+      since = CASE WHEN ${isAhead} OR (${isRead} AND c.lsn_at < excluded.lsn_at - $2 / 2) THEN excluded.since ELSE c.since END,
+      captured_until = CASE WHEN ${isRead} THEN c.lsn_at ELSE c.captured_until END;
+  SELECT CASE WHEN bool_and(coalesce(c.captured_until - c.retention / 2 >= c.since, false)) THEN min(c.captured_until - c.retention) END
+    INTO expired FROM mailroom.capture c;
   DELETE FROM mailroom.event e USING (
     SELECT o.event_id FROM mailroom.event o WHERE o.published_by = 'cdc'
-      AND o.event_id < (lpad(to_hex((extract(epoch FROM captured - $2) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+      AND o.event_id < (lpad(to_hex((extract(epoch FROM expired) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
     ORDER BY o.event_id LIMIT 10000
   ) old WHERE e.event_id = old.event_id;
   GET DIAGNOSTICS deleted = ROW_COUNT;
