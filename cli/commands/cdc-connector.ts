@@ -1,5 +1,6 @@
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { isLoopback, readPostgresUrl } from '../../lambdas/runtime/postgres/postgres-url.ts';
+import { readPostgresUrl } from '../../lambdas/runtime/postgres/postgres-url.ts';
+import { isLoopback } from '../../lambdas/runtime/store/sql/database-address.ts';
 
 /** The column by which a topic is chosen, or one topic for all events. */
 export const TOPICS = {

@@ -1,7 +1,7 @@
 import { errorMessage, MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { isUnreachable } from '../../lambdas/runtime/postgres/audited-rows.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
-import { isLoopback, readPostgresUrl, tlsOption } from '../../lambdas/runtime/postgres/postgres-url.ts';
+import { readPostgresUrl, tlsOption } from '../../lambdas/runtime/postgres/postgres-url.ts';
 import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/store/postgres/foreign-objects.ts';
 import { SCHEMA_VERSION, schemaVersion } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import {
@@ -13,6 +13,7 @@ import {
 } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { readJsonRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 import { wholeView } from '../../lambdas/runtime/store/postgres/whole-view.ts';
+import { isLoopback } from '../../lambdas/runtime/store/sql/database-address.ts';
 import { shell } from '../terminal/shell.ts';
 
 /** A PostgreSQL database, as the command reaches it. */

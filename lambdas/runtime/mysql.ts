@@ -39,8 +39,14 @@ export {
   mysqlHandlers,
 } from './mysql/mysql-handlers.ts';
 export { createMysqlOutbox } from './mysql/mysql-outbox.ts';
+export { type MysqlPool, type MysqlPoolOptions, mysqlPool } from './mysql/mysql-pool.ts';
 export { createMysqlRelay, createMysqlRelayHandler, type MysqlRelayDeps } from './mysql/mysql-relay.ts';
-export { readMysqlProducerConfig, readMysqlRelayConfig } from './mysql/mysql-settings.ts';
+export {
+  type MysqlRelayConfig,
+  readMysqlProducerConfig,
+  readMysqlRelayConfig,
+  readMysqlSettings,
+} from './mysql/mysql-settings.ts';
 export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
@@ -49,5 +55,9 @@ export { migrateMysql } from './store/mysql/migrate.ts';
 export { mysqlErrno } from './store/mysql/mysql-error.ts';
 export { type ClaimMode, type ServerProblem, serverProblems } from './store/mysql/server-check.ts';
 export type { Database, Sql, SqlResult, SqlRow } from './store/sql/database.ts';
+export type {
+  DatabaseAddress as MysqlSettings,
+  DatabaseTls as MysqlTls,
+} from './store/sql/database-address.ts';
 export type { DatabaseOutbox, DatabaseOutboxDeps } from './store/sql/database-outbox.ts';
 export type { Migrated } from './store/sql/schema-version.ts';

@@ -68,12 +68,10 @@ export {
 } from './postgres/postgres-relay.ts';
 export {
   type PostgresRelayConfig,
-  type PostgresSettings,
   readPostgresProducerConfig,
   readPostgresRelayConfig,
   readPostgresSettings,
 } from './postgres/postgres-settings.ts';
-export type { PostgresTls } from './postgres/postgres-url.ts';
 export type { PgListener } from './postgres/wake-listener.ts';
 export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
@@ -86,4 +84,8 @@ export {
   type PostgresGrant,
 } from './store/postgres/migrate.ts';
 export { type Database, type Sql, type SqlResult, type SqlRow, sqlState } from './store/postgres/sql.ts';
+export type {
+  DatabaseAddress as PostgresSettings,
+  DatabaseTls as PostgresTls,
+} from './store/sql/database-address.ts';
 export type { Migrated } from './store/sql/schema-version.ts';

@@ -45,12 +45,13 @@ describe.each<ClaimMode>(['skip-locked', 'token'])(
         }
       };
       const telemetry = memoryTelemetry();
-      const parts = { config: relayConfig({ maxAttempts: 10 }), database, claim, telemetry };
+      const parts = { config: { ...relayConfig({ maxAttempts: 10 }), claim }, database, telemetry };
       const relays = Array.from({ length: RELAYS - 1 }, () => createMysqlRelay({ ...parts, bus }));
       const running = relays.map((relay) => relay.run());
       const sleeper = async () => {
         const transitions = mysqlTransitions({
           ...parts,
+          claim,
           config: relayConfig({ claimLeaseMs: 1_000 }),
           clock: systemClock,
           random: systemRandomBytes,

@@ -9,6 +9,7 @@ import {
   relaySettings,
 } from '../../lambdas/runtime/base/config.ts';
 import { consumerSettings } from '../../lambdas/runtime/base/consumer-config.ts';
+import { mysqlRelaySettings } from '../../lambdas/runtime/mysql/mysql-settings.ts';
 import {
   postgresProducerSettings,
   postgresRelaySettings,
@@ -75,6 +76,12 @@ test('names that others rely on are those that were reviewed', async () => {
       ...relayConfig,
       sources: [],
       pollMs: 200,
+    }),
+    'relay, with MySQL': mysqlRelaySettings.encode({
+      ...relayConfig,
+      sources: [],
+      pollMs: 200,
+      claim: 'token',
     }),
     audit: auditSettings.encode({ tableName: 'Mailroom', sinceMs: 60_000, everyMs: 60_000 }),
     heartbeat: heartbeatSettings.encode({ ...consumerConfig, publishes: [], everyMs: 300_000 }),

@@ -16,6 +16,7 @@ export type MailroomErrorCode =
   | 'BAD_EVENT_DEFINITION'
   | 'BAD_EVENT_ID'
   | 'BAD_ITEM'
+  | 'BAD_MYSQL'
   | 'BAD_POSTGRES'
   | 'BAD_QUERY'
   | 'BAD_RANGE'

@@ -8,21 +8,17 @@ import {
   relayParts,
 } from '../relay/database-relay.ts';
 import { mysqlTransitions } from '../store/mysql/relay-transitions.ts';
-import { type ClaimMode, refuseServer } from '../store/mysql/server-check.ts';
+import { refuseServer } from '../store/mysql/server-check.ts';
 import type { Database } from '../store/sql/database.ts';
 import { careForTables } from './mysql-care.ts';
+import type { MysqlRelayConfig } from './mysql-settings.ts';
 
 /** Dependencies of {@link createMysqlRelay}. */
 export interface MysqlRelayDeps<Tx> extends DatabaseRelayDeps {
+  /** From `readMysqlRelayConfig(process.env)`. */
+  readonly config: MysqlRelayConfig;
   /** The database. Each claim and each mark is a short READ COMMITTED transaction. */
   readonly database: Database<Tx>;
-  /**
-   * The way to claim events: `token` on a server without SKIP LOCKED, that is before MySQL 8.0.1 and MariaDB 10.6. There, relays wait for each
-   * other's claims, and repeat those that lose a deadlock.
-   *
-   * @default 'skip-locked'
-   */
-  readonly claim?: ClaimMode | undefined;
 }
 
 /**
@@ -42,7 +38,8 @@ export interface MysqlRelayDeps<Tx> extends DatabaseRelayDeps {
  */
 export function createMysqlRelay<Tx>(deps: MysqlRelayDeps<Tx>): DatabaseRelay {
   requireGiven('createMysqlRelay', deps, 'config', 'database', 'bus');
-  const { database, claim = 'skip-locked' } = deps;
+  const { database } = deps;
+  const { claim = 'skip-locked' } = deps.config;
   const parts = { ...relayParts(deps), database: database as Database<unknown>, claim };
   const transitions = mysqlTransitions(parts);
   let isChecked = false;

@@ -1,3 +1,4 @@
+import { isDatabaseEngine } from '../base/database-engine.ts';
 import { errorMessage, isMailroomError, MailroomError } from '../base/errors.ts';
 import { isObject, parseJson } from '../base/json.ts';
 import { SHARDS_MAX } from '../store/outbox-partition.ts';
@@ -103,7 +104,7 @@ const CONSUMER: Forms<Omit<ConsumerEntry, 'changedAt' | 'elsewhere'>> = {
   batchSize: optional(count(1)),
   slo: optional(OBJECT), // `sloOf` reads it
   inboxRetentionDays: count(0, DAYS_MAX),
-  inbox: optional({ is: (value) => value === 'postgres', called: '"postgres"' }),
+  inbox: optional({ is: isDatabaseEngine, called: '"postgres" or "mysql"' }),
   inboxSince: optional(count(0, TIME_MAX_MS)),
   schema: optional(count(0)),
 };

@@ -1,3 +1,4 @@
+import type { DatabaseEngine } from '../base/database-engine.ts';
 import type { Subscription } from '../events/data-filter.ts';
 import type { ExternalIdentity } from '../events/external-event.ts';
 
@@ -109,8 +110,8 @@ export interface ConsumerEntry extends EntryStack {
   /** Its SLO. Absent without one, and in entries of versions up to 0.1. */
   readonly slo?: EntrySlo | undefined;
   readonly inboxRetentionDays: number;
-  /** `postgres`: its inbox is in a PostgreSQL database. Absent: in the table. */
-  readonly inbox?: 'postgres' | undefined;
+  /** The kind of database that has its inbox. Absent: the table has it. */
+  readonly inbox?: DatabaseEngine | undefined;
   /** The start of its inbox, if it had another name before, epoch milliseconds. */
   readonly inboxSince?: number | undefined;
   /** The version of the stored shape that the stack's functions read and write. Absent in entries of versions up to 0.1. */

@@ -3,7 +3,7 @@ import type { MailroomRows } from '../operations/mailroom-rows.ts';
 import { postgresMailroomRows } from '../store/postgres/mailroom-rows.ts';
 import { type Sql, sqlState } from '../store/postgres/sql.ts';
 import { wholeView } from '../store/postgres/whole-view.ts';
-import type { PostgresSettings } from './postgres-settings.ts';
+import type { DatabaseAddress } from '../store/sql/database-address.ts';
 
 /**
  * The rows that a scheduled audit reads in PostgreSQL. A read fails if the server does not respond, or row-level security hides rows from the
@@ -11,7 +11,7 @@ import type { PostgresSettings } from './postgres-settings.ts';
  *
  * @param settings - those with which the database was opened, for the errors
  */
-export function auditedRows(database: Sql, settings: Pick<PostgresSettings, 'host' | 'port'>): MailroomRows {
+export function auditedRows(database: Sql, settings: Pick<DatabaseAddress, 'host' | 'port'>): MailroomRows {
   return postgresMailroomRows(wholeView(explaining(database, settings), 'auditor'));
 }
 

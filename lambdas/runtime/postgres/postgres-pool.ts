@@ -1,10 +1,8 @@
-import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { Signer } from '@aws-sdk/rds-signer';
 import { Pool } from 'pg';
 import { clientSettings } from '../base/client-settings.ts';
-import { jsonObject } from '../base/json.ts';
+import type { DatabaseAddress } from '../store/sql/database-address.ts';
+import { CONNECTIONS_MAX, IDLE_MS, passwordOf } from '../store/sql/database-password.ts';
 import type { PgPool } from './databases.ts';
-import type { PostgresSettings } from './postgres-settings.ts';
 import { tlsOption } from './postgres-url.ts';
 
 /** A pool of `pg`. */
@@ -12,12 +10,6 @@ export interface PostgresPool extends PgPool {
   /** Closes its connections. */
   end(): Promise<void>;
 }
-
-/** Connections of one process. A relay uses four. */
-const CONNECTIONS_MAX = 5;
-
-/** Below the 30 seconds after which RDS Proxy and a frozen function would find a connection dead, milliseconds. */
-const IDLE_MS = 20_000;
 
 /** After this time a connection is replaced, seconds: it may be at a server that the name of the host does not point to any more. */
 const LIFETIME_SECONDS = 300;
@@ -31,7 +23,7 @@ const LIFETIME_SECONDS = 300;
  * const database = nodePostgres(postgresPool(readPostgresSettings(process.env)));
  * ```
  */
-export function postgresPool(settings: PostgresSettings): PostgresPool {
+export function postgresPool(settings: DatabaseAddress): PostgresPool {
   const { host, port, database, user } = settings;
   const pool = new Pool({
     host,
@@ -49,12 +41,4 @@ export function postgresPool(settings: PostgresSettings): PostgresPool {
   // Without a listener, a connection that the server closes while it is idle would end the process.
   pool.on('error', () => {});
   return pool;
-}
-
-async function passwordOf({ host, port, user, ...how }: PostgresSettings): Promise<string> {
-  if (how.iam) return new Signer({ hostname: host, port, username: user }).getAuthToken();
-  if (how.secretArn === undefined) return how.password ?? '';
-  const client = new SecretsManagerClient(clientSettings);
-  const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId: how.secretArn }));
-  return String(jsonObject(SecretString ?? '')?.password ?? '');
 }

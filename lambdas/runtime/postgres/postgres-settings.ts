@@ -1,28 +1,12 @@
 import { type Environment, settings } from '../base/config-codec.ts';
-import { MailroomError } from '../base/errors.ts';
-import { jsonObject } from '../base/json.ts';
 import {
   type DatabaseProducerConfig,
   type DatabaseRelayConfig,
   databaseProducerSettings,
   databaseRelayFields,
 } from '../relay/database-config.ts';
-import { isLoopback, type PostgresTls, readPostgresUrl } from './postgres-url.ts';
-
-/** The address of a PostgreSQL database, and how to log in. */
-export interface PostgresSettings extends PostgresTls {
-  readonly host: string;
-  /** 1 to 65,535. @default 5432 */
-  readonly port: number;
-  readonly database: string;
-  readonly user: string;
-  /** For a local database. @default none */
-  readonly password?: string | undefined;
-  /** The secret of Secrets Manager that contains `password`, and may contain `username`. @default none */
-  readonly secretArn?: string | undefined;
-  /** Log in with a token of IAM. @default false */
-  readonly iam?: boolean | undefined;
-}
+import { type DatabaseAddress, readDatabaseAddress } from '../store/sql/database-address.ts';
+import { POSTGRES_ADDRESS } from './postgres-url.ts';
 
 /** Settings of a relay of a PostgreSQL database. */
 export interface PostgresRelayConfig extends DatabaseRelayConfig {
@@ -81,53 +65,6 @@ export function readPostgresRelayConfig(env: Environment): PostgresRelayConfig {
  * const pool = postgresPool(readPostgresSettings(process.env));
  * ```
  */
-export function readPostgresSettings(env: Environment): PostgresSettings {
-  const value = env.MAILROOM_POSTGRES ?? '';
-  const given: Record<string, unknown> = value.startsWith('{')
-    ? ofJson(value)
-    : { ...readPostgresUrl(value, bad) };
-  const { host, database, user, password, secretArn, iam, ssl, ca, verifyHost } = given;
-  const port = Number(given.port ?? 5_432);
-  for (const [name, member] of Object.entries({ host, database, user }))
-    if (typeof member !== 'string' || member === '') throw bad(`${name} must be a non-empty string`);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw bad(`port must be a whole number from 1 to 65535, but it is ${port}`);
-  const optional = Object.entries({ password, secretArn, ca }).filter(([, member]) => member !== undefined);
-  for (const [name, member] of optional)
-    if (typeof member !== 'string' || member === '') throw bad(`${name} must be a non-empty string`);
-  for (const [name, member] of Object.entries({ iam, ssl, verifyHost }))
-    if (member !== undefined && typeof member !== 'boolean') throw bad(`${name} must be true or false`);
-  if (iam === true && secretArn !== undefined) throw bad('iam and secretArn exclude each other');
-  const texts = { ...Object.fromEntries(optional), host, port, database, user };
-  return { ...texts, iam, verifyHost, ssl: ssl ?? !isLoopback(String(host)) } as PostgresSettings;
-}
-
-const MEMBERS = [
-  'host',
-  'port',
-  'database',
-  'user',
-  'password',
-  'secretArn',
-  'iam',
-  'ssl',
-  'ca',
-  'verifyHost',
-];
-
-function ofJson(value: string): Record<string, unknown> {
-  const given = jsonObject(value);
-  if (given === undefined) throw bad('it is not a valid JSON object');
-  const unknown = Object.keys(given).find((name) => !MEMBERS.includes(name));
-  if (unknown !== undefined) throw bad(`the member ${JSON.stringify(unknown)} is not supported`);
-  return given;
-}
-
-/** Without the value, which may contain a password. */
-function bad(problem: string): MailroomError {
-  return new MailroomError(
-    'BAD_POSTGRES',
-    `MAILROOM_POSTGRES cannot be used: ${problem}. Set it to postgresql://<user>@<host>:<port>/<database>, or to JSON with host, port, database, user ` +
-      'and iam, secretArn or password.',
-  );
+export function readPostgresSettings(env: Environment): DatabaseAddress {
+  return readDatabaseAddress(POSTGRES_ADDRESS, env);
 }

@@ -42,7 +42,3 @@ export const databaseRelayFields = {
   sources: names('MAILROOM_SOURCES'),
   pollMs: integer('MAILROOM_POLL_MS', 50, 60_000),
 };
-
-/** Settings of such a relay. @param remedy - ends the error of a variable */
-export const databaseRelaySettings = (remedy: string) =>
-  settings<DatabaseRelayConfig>(databaseRelayFields, remedy);

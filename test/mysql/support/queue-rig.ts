@@ -39,7 +39,10 @@ export function queueRigOf(rig: Rig, claim?: ClaimMode): QueueRig {
     },
     transaction: database.transaction,
     transitions: (settings) => mysqlTransitions(partsOf(settings)),
-    relay: (bus, settings) => createMysqlRelay({ ...partsOf(settings), bus }),
+    relay: (bus, settings) => {
+      const { config, ...parts } = partsOf(settings);
+      return createMysqlRelay({ ...parts, config: { ...config, claim }, bus });
+    },
     queue: async () =>
       (
         await rig.rows(

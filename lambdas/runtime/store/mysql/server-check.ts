@@ -139,7 +139,7 @@ async function claimProblems(sql: Sql, claim: ClaimMode): Promise<ServerProblem[
   } catch (error) {
     if (mysqlErrno(error) !== SYNTAX_ERROR) throw error;
     const text =
-      "The server has no SKIP LOCKED, which MySQL 8.0.1 and MariaDB 10.6 introduced. Pass claim: 'token' to the relay, or update the server.";
+      "The server has no SKIP LOCKED, which MySQL 8.0.1 and MariaDB 10.6 introduced. Set claim to 'token' for the relay (MAILROOM_CLAIM), or update the server.";
     return [{ subject: 'claim', text }];
   }
 }
