@@ -88,4 +88,5 @@ export type {
   DatabaseAddress as PostgresSettings,
   DatabaseTls as PostgresTls,
 } from './store/sql/database-address.ts';
+export type { DatabaseOutbox, DatabaseOutboxDeps } from './store/sql/database-outbox.ts';
 export type { Migrated } from './store/sql/schema-version.ts';

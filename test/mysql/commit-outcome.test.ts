@@ -54,18 +54,3 @@ test.each([
     await pool.end();
   },
 );
-
-test('a transaction whose deadlock was swallowed writes no event', async () => {
-  const outbox = createMysqlOutbox({
-    config: PRODUCER,
-    database: rig.database,
-    telemetry: memoryTelemetry(),
-  });
-  const lost = outbox.commit(async (tx) => {
-    await tx.query('INSERT INTO shop.orders VALUES (2)');
-    await tx.query('ROLLBACK'); // as the server does after a deadlock
-    return [placed(2)];
-  });
-  await expect(lost).rejects.toMatchObject({ code: 'NO_TRANSACTION' });
-  expect(await rig.rows('SELECT 1 FROM mailroom.event')).toEqual([]);
-});

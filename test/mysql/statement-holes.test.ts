@@ -1,17 +1,19 @@
 import type { PoolConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { systemClock } from '../../lambdas/runtime/base/clock.ts';
+import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import { careForTables } from '../../lambdas/runtime/mysql/mysql-care.ts';
 import { createMysqlOutbox } from '../../lambdas/runtime/mysql/mysql-outbox.ts';
 import type { ClaimedEvent } from '../../lambdas/runtime/relay/database-transitions.ts';
-import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { wasCommitted } from '../../lambdas/runtime/store/mysql/commit-outcome.ts';
 import { mysqlTransitions } from '../../lambdas/runtime/store/mysql/relay-transitions.ts';
 import type { ClaimMode } from '../../lambdas/runtime/store/mysql/server-check.ts';
 import type { Database, Sql } from '../../lambdas/runtime/store/sql/database.ts';
+import { manualClock } from '../../testing/index.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { relayConfig } from '../postgres/support/relay-config.ts';
-import { PRODUCER, placed } from '../postgres/support/rig.ts';
+import { eventually, PRODUCER, placed } from '../postgres/support/rig.ts';
 import { type Rig, startRig } from './support/rig.ts';
 
 let rig: Rig;
@@ -105,6 +107,19 @@ async function publishedLongAgo(): Promise<string> {
     [eventId.replaceAll('-', '')],
   );
   return eventId.replaceAll('-', '');
+}
+
+/** Whether the transaction that has written an event is known to be committed. */
+const outcome = (database: MysqlDatabase, id: string, clock: Clock = systemClock) =>
+  wasCommitted({ database, clock, random: systemRandomBytes }, { table: 'event', id }, new Error('lost'));
+
+/** A clock that is a minute later whenever it is read. */
+function minutes(): () => number {
+  let now = Date.now();
+  return () => {
+    now += 60_000;
+    return now;
+  };
 }
 
 const FENCE = ' AND p.fence = UNHEX(?)';
@@ -278,7 +293,7 @@ const HOLES: readonly Hole[] = [
   },
   {
     rule: 'no event is written without a transaction',
-    changes: [['ROLLBACK TO SAVEPOINT mailroom', 'DO 0']],
+    changes: [['RELEASE SAVEPOINT mailroom', 'DO 0']],
     isBroken: async (database) => {
       const connection = await rig.pool.getConnection();
       const written = await outboxOn(database)
@@ -288,6 +303,64 @@ const HOLES: readonly Hole[] = [
       if (Array.isArray(written)) return true;
       expect(written).toMatchObject({ code: 'NO_TRANSACTION' });
       return false;
+    },
+  },
+  {
+    rule: 'no event is cancelled without a transaction',
+    changes: [['RELEASE SAVEPOINT mailroom', 'DO 0']],
+    isBroken: async (database) => {
+      const deliverAt = Date.now() + 60_000;
+      const [event] = await outboxOn(rig.database).commit(async () => [placed(1, { deliverAt })]);
+      const connection = await rig.pool.getConnection();
+      const cancel = outboxOn(database).cancel(connection, event?.eventId ?? '');
+      const code = await cancel.catch((error: unknown) => Object(error).code);
+      connection.release();
+      return code !== 'NO_TRANSACTION';
+    },
+  },
+  {
+    rule: 'a commit whose function has begun another transaction fails',
+    changes: [['RELEASE SAVEPOINT mailroom_outbox', 'DO 0']],
+    isBroken: async (database) => {
+      const committed = outboxOn(database).commit(async (tx) => {
+        await tx.query('START TRANSACTION');
+        return [placed(1)];
+      });
+      return (await committed.catch((error: unknown) => Object(error).code)) !== 'TRANSACTION_ENDED';
+    },
+  },
+  {
+    rule: 'a transaction that still runs on the server is not taken for one that was rolled back',
+    changes: [[' LOCK IN SHARE MODE', '']],
+    isBroken: async (database) => {
+      const producer = await rig.pool.getConnection();
+      await producer.query('START TRANSACTION');
+      const [event] = await outboxOn(rig.database).write(producer, [placed(1)]);
+      let isAnswered = false;
+      const asked = outcome(database, event?.eventId ?? '').finally(() => {
+        isAnswered = true;
+      });
+      const waiting = "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+      await eventually(async () => isAnswered || (await rig.rows(waiting)).length > 0 || undefined);
+      await producer.query('COMMIT');
+      producer.release();
+      return (await asked) === false;
+    },
+  },
+  {
+    rule: 'a replica, which may lag behind, proves no rollback',
+    changes: [
+      [
+        "CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF') OR CAST(@@global.innodb_read_only AS CHAR) NOT IN ('0', 'OFF')",
+        'FALSE',
+      ],
+    ],
+    isBroken: async (database) => {
+      await rig.pool.query('SET GLOBAL read_only = 1');
+      const asked = outcome(database, mintEventId(Date.now(), 256), { ...manualClock(), now: minutes() });
+      const answer = await asked.catch((error: unknown) => Object(error).code);
+      await rig.pool.query('SET GLOBAL read_only = 0');
+      return answer !== 'COMMIT_UNKNOWN';
     },
   },
   ...['pending', 'dead'].map(

@@ -1,4 +1,4 @@
-import { isStale } from '../store/mysql/mysql-error.ts';
+import { isStale, mysqlErrno } from '../store/mysql/mysql-error.ts';
 import type { Database, Sql, SqlRow } from '../store/sql/database.ts';
 
 /** The options of a query of `mysql2` that Mailroom sets: those of your pool must not change the rows that it reads. */
@@ -46,7 +46,7 @@ export function mysql2<Connection extends Mysql2Connection>(
       const connection = await pool.getConnection();
       const sql = mysql2Sql(connection);
       try {
-        for (const text of BEGIN) await sql.query(text);
+        await begin(sql);
         const result = await run(connection);
         await sql.query('COMMIT');
         connection.release();
@@ -60,8 +60,22 @@ export function mysql2<Connection extends Mysql2Connection>(
   };
 }
 
-/** Begins a transaction whose locks are only those of the rows that it changes. It sets nothing on the session. */
-const BEGIN = ['SET TRANSACTION ISOLATION LEVEL READ COMMITTED', 'START TRANSACTION'] as const;
+/** The server's error for settings of a transaction inside one. */
+const IN_TRANSACTION = 1568;
+
+/**
+ * Begins a transaction whose locks are only those of the rows that it changes. It sets nothing on the session. If the last user of the connection
+ * gave it back inside a transaction, that is rolled back: START TRANSACTION would commit it.
+ */
+async function begin(sql: Sql): Promise<void> {
+  const isolate = () => sql.query('SET TRANSACTION ISOLATION LEVEL READ COMMITTED');
+  await isolate().catch(async (error: unknown) => {
+    if (mysqlErrno(error) !== IN_TRANSACTION) throw error;
+    await sql.query('ROLLBACK');
+    await isolate();
+  });
+  await sql.query('START TRANSACTION');
+}
 
 /**
  * Rolls back. A connection that cannot roll back is closed: its transaction ends with it. A failover may have made its server read-only,

@@ -38,6 +38,11 @@ export const ENTRIES = {
     specifier: 'cdk-mailroom/postgres',
     purpose: 'The outbox and the inbox of services that keep their data in PostgreSQL.',
   },
+  mysql: {
+    types: 'lambdas/runtime/mysql.d.ts',
+    specifier: 'cdk-mailroom/mysql',
+    purpose: 'The outbox and the inbox of services that keep their data in MySQL or MariaDB.',
+  },
   testing: {
     types: 'testing/index.d.ts',
     specifier: 'cdk-mailroom/testing',

@@ -20,11 +20,12 @@ import {
   run,
 } from './inbox-row.ts';
 import { insertOf, lockOf, updateOf } from './inbox-writes.ts';
-import { isServerGone, mysqlErrno } from './mysql-error.ts';
+import { isServerGone } from './mysql-error.ts';
 import type { StatementPart } from './statement.ts';
+import { inOneTransaction } from './whole-transaction.ts';
 
-/** The step at which a transaction failed. `ended`: the handler has ended it. */
-type TransactionStep = 'condition' | 'refused' | 'work' | 'ended' | 'events' | 'sent';
+/** The step at which a transaction failed. */
+type TransactionStep = 'condition' | 'refused' | 'work' | 'events' | 'sent';
 
 interface HandlerTransaction {
   progress: TransactionStep;
@@ -169,11 +170,12 @@ async function transactOnce<Tx>(
       made.progress = 'refused';
       throw new MailroomError('CONDITION_FAILED', 'The message is not open for this commit.');
     }
-    await sql.query(`SAVEPOINT ${SAVEPOINT}`);
-    made.progress = 'work';
-    const { writes, events = [] } = await work(tx);
-    if (writes !== undefined) throw noWrites();
-    await refuseEnded(sql, made);
+    const events = await inOneTransaction(sql, 'mailroom_inbox', async () => {
+      made.progress = 'work';
+      const { writes, events: returned = [] } = await work(tx);
+      if (writes !== undefined) throw noWrites();
+      return returned;
+    });
     made.progress = 'events';
     if (events.length > 0) await outbox.write(tx, events, event);
     await run(sql, record, {});
@@ -182,30 +184,6 @@ async function transactOnce<Tx>(
     made.progress = 'sent';
   });
 }
-
-/** It exists until its transaction ends. */
-const SAVEPOINT = 'mailroom_inbox';
-
-/** There is no such savepoint. */
-const NO_SAVEPOINT = 1305;
-
-/**
- * MySQL ends a transaction without an error when a handler catches a deadlock, or runs DDL, START TRANSACTION or LOCK TABLES: each later
- * statement, such as those that write its events, would then commit alone.
- */
-async function refuseEnded(sql: Sql, made: HandlerTransaction): Promise<void> {
-  try {
-    await sql.query(`RELEASE SAVEPOINT ${SAVEPOINT}`);
-  } catch (error) {
-    if (mysqlErrno(error) !== NO_SAVEPOINT) throw error;
-    made.progress = 'ended';
-    throw new MailroomError('TRANSACTION_ENDED', ENDED, { cause: error });
-  }
-}
-
-const ENDED =
-  "The handler ended Mailroom's transaction: it caught the error of a deadlock, or ran a statement that commits, such as START TRANSACTION, COMMIT, LOCK TABLES or CREATE TABLE. " +
-  'Let errors of statements reach Mailroom, and run such statements on a connection of your own.';
 
 /** A failure of the handler's own statement counts as an attempt, unless the server is gone. */
 function isOutageAt(progress: TransactionStep, error: unknown): boolean {

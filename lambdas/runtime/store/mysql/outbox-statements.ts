@@ -1,18 +1,16 @@
-import { MailroomError } from '../../base/errors.ts';
+import { refuseTooLarge } from '../../outbox/event-size.ts';
 import type { MintedEvent } from '../../outbox/outbox-entry.ts';
 import type { Sql } from '../sql/database.ts';
 import type { OutboxStatements } from '../sql/database-outbox.ts';
 import { readRows } from '../sql/sql-rows.ts';
 import { type CommitProof, wasCommitted } from './commit-outcome.ts';
 import { ID, idParameter, KEY, NOW, TEXT, TIME, textParameter } from './expressions.ts';
-import { isRepeatable, mysqlErrno } from './mysql-error.ts';
+import { isRepeatable } from './mysql-error.ts';
 import { makeTransition } from './outbox-transition.ts';
+import { inOneTransaction, requireTransaction } from './whole-transaction.ts';
 
 /** A statement has at most this many characters of envelopes, and one envelope more: `max_allowed_packet` may be as small as 2 MB. */
 const STATEMENT_CHARS_MAX = 500_000;
-
-/** There is no savepoint outside a transaction. */
-const NO_SAVEPOINT = 1305;
 
 const EVENT_ROW = `(${ID}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT})`;
 
@@ -25,26 +23,27 @@ WHERE c.event_id = ${ID} AND CAST(e.source AS BINARY) = ${KEY} LOCK IN SHARE MOD
 /**
  * The statements of the outbox.
  *
- * *Invariant: an event and its place in the queue are written together, or neither is.* MySQL undoes a single statement that fails and goes
- * on with the transaction, which its owner may commit; and without a transaction it commits each statement. So both are inserted behind a
- * savepoint, which only a transaction has.
+ * *Invariant: an event and its place in the queue are written together, or neither is.* When a statement fails, MySQL undoes only that statement, and
+ * the caller may still commit the rest. Outside a transaction, it commits each statement. So both rows are inserted behind a savepoint, and only in a
+ * transaction.
  */
 export const mysqlOutboxStatements: OutboxStatements<CommitProof> = {
   factory: 'createMysqlOutbox',
+  refuse: ({ entry }) => refuseTooLarge(entry),
+  requireTransaction,
+  inOneTransaction: (sql, run) => inOneTransaction(sql, 'mailroom_outbox', run),
   insert: async (sql, minted) => {
-    await requireTransaction(sql);
+    await sql.query('SAVEPOINT mailroom');
     try {
       for (const part of partsOf(minted)) await insertPart(sql, part);
     } catch (error) {
-      // After a deadlock there is no transaction any more, and nothing to undo.
+      // After a deadlock, the server has already undone the whole transaction, and this fails.
       await sql.query('ROLLBACK TO SAVEPOINT mailroom').catch(() => {});
       throw error;
     }
+    return { table: 'event', id: minted[0].eventId };
   },
-  proofOf: (eventId) => ({ table: 'event', id: eventId }),
   mark: async (sql, id) => {
-    // A deadlock that the caller did not throw has ended its transaction: this row would prove it by itself.
-    await requireTransaction(sql);
     await sql.query(`INSERT INTO mailroom.commit (commit_id) VALUES (${ID})`, [idParameter(id)]);
     return { table: 'commit', id };
   },
@@ -52,26 +51,11 @@ export const mysqlOutboxStatements: OutboxStatements<CommitProof> = {
   isRepeatable,
   cancel: async (sql, { eventId, dueAt, now }, cancellation) => {
     const source = textParameter(cancellation.source);
-    // A claim skips the locked row, and finds none after the commit.
+    // Until the commit, claims skip the locked row; then it is gone.
     if (await makeTransition(sql, now, [eventId, dueAt, source], cancellation)) return true;
     return (await readRows(sql, CANCELLED, [idParameter(eventId), source], {})).length > 0;
   },
 };
-
-/** @throws `NO_TRANSACTION` */
-async function requireTransaction(sql: Sql): Promise<void> {
-  try {
-    await sql.query('SAVEPOINT mailroom');
-    await sql.query('ROLLBACK TO SAVEPOINT mailroom');
-  } catch (error) {
-    if (mysqlErrno(error) !== NO_SAVEPOINT) throw error;
-    throw new MailroomError(
-      'NO_TRANSACTION',
-      'The connection is not in a transaction, so an event could be stored without its place in the queue. Begin one, and pass its connection or transaction.',
-      { cause: error },
-    );
-  }
-}
 
 async function insertPart(sql: Sql, part: readonly MintedEvent[]): Promise<void> {
   await sql.query(

@@ -6,7 +6,6 @@ import { ownTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import { safeTelemetry } from '../../observe/telemetry-wrappers.ts';
 import { createTracer, inSpan } from '../../observe/tracer.ts';
 import { refuseReserved } from '../../outbox/event-draft.ts';
-import { refuseTooLarge } from '../../outbox/event-size.ts';
 import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../../outbox/outbox-entry.ts';
 import { cancelled, type EventTransition } from '../../outbox/outbox-transitions.ts';
 import type { DatabaseProducerConfig } from '../../relay/database-config.ts';
@@ -14,7 +13,7 @@ import { backoffMs } from '../backoff.ts';
 import { eventIdTime, mintEventId, type RandomBytes, systemRandomBytes } from '../event-id.ts';
 import type { Database, Sql } from './database.ts';
 
-/** Writes events in transactions of a database; created by {@link createMysqlOutbox}. */
+/** Writes events in transactions of a database; created by {@link createPostgresOutbox} or {@link createMysqlOutbox}. */
 export interface DatabaseOutbox<Tx> {
   /**
    * Writes events in a transaction of yours: they are published if and only if it commits. If it throws one of the codes below, nothing was
@@ -22,7 +21,7 @@ export interface DatabaseOutbox<Tx> {
    *
    * @param cause - the event being handled, whose correlation id and trace the new events inherit @default none
    * @returns the envelopes that will be published, in the order of `events`
-   * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`; `NO_TRANSACTION` if the connection is in none
+   * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`; `NO_TRANSACTION` if the connection is in none, on MySQL
    *
    * @example
    * ```ts
@@ -36,17 +35,18 @@ export interface DatabaseOutbox<Tx> {
 
   /**
    * Runs a function in a READ COMMITTED transaction, writes the events that it returns, and commits. It runs the function again, at most
-   * 5 times in total, after a deadlock, a lock timeout or on a read-only server, always in a new transaction: let it change nothing
+   * 5 times in total, after a deadlock, a serialization failure, a lock timeout or on a read-only server, always in a new transaction: let it change nothing
    * else. If the answer to COMMIT is lost, it looks for a row of the transaction.
    *
    * @returns the envelopes that will be published: the transaction was committed
-   * @throws `COMMIT_UNKNOWN` if the database does not tell whether it was committed. After any other error, nothing was written
+   * @throws `COMMIT_UNKNOWN` if the database does not tell whether it was committed; `TRANSACTION_ENDED` if the function ended the transaction on MySQL,
+   * which keeps what that has committed. After any other error, nothing was written
    *
    * @example
    * ```ts
    * await outbox.commit(async (tx) => {
-   *   await tx.query('INSERT INTO orders (id, total_cents) VALUES (?, ?)', [id, 4200]);
-   *   return [OrderPlaced.create({ aggregateId: id, data: { totalCents: 4200 } })];
+   *   await tx.insert(orders).values(order);
+   *   return [OrderPlaced.create({ aggregateId: order.id, data: { totalCents: 4200 } })];
    * });
    * ```
    */
@@ -57,7 +57,7 @@ export interface DatabaseOutbox<Tx> {
    *
    * @returns `cancelled`, now or before; `too-late`: a relay has taken it, it was published, it is not scheduled, or it belongs to another
    * service; also if it has no row, because the transaction that writes it has not committed
-   * @throws `BAD_EVENT_ID` if the text is not an event id
+   * @throws `BAD_EVENT_ID` if the text is not an event id; `NO_TRANSACTION` as {@link DatabaseOutbox.write}
    *
    * @example
    * ```ts
@@ -72,7 +72,7 @@ export interface DatabaseOutbox<Tx> {
 
 /** Dependencies of the outbox of a database. */
 export interface DatabaseOutboxDeps<Tx> {
-  /** From `readMysqlProducerConfig(process.env)`. */
+  /** From `readPostgresProducerConfig(process.env)` or `readMysqlProducerConfig(process.env)`. */
   readonly config: DatabaseProducerConfig;
   /** Your driver or ORM. */
   readonly database: Database<Tx>;
@@ -88,12 +88,16 @@ export interface DatabaseOutboxDeps<Tx> {
 export interface OutboxStatements<Proof> {
   /** The name of the factory, for errors. */
   readonly factory: string;
-  /** Writes events and their places in the queue. @param minted - at least one */
-  insert(sql: Sql, minted: readonly MintedEvent[]): Promise<void>;
-  /** Returns the proof of a transaction that has written this event. */
-  proofOf(eventId: string): Proof;
-  /** Writes a row by which a transaction without events is recognized. @param id - new */
-  mark(sql: Sql, id: string): Promise<Proof>;
+  /** Refuses an event that could not be published. */
+  refuse(event: MintedEvent): void;
+  /** Refuses a connection that is in no transaction. @throws `NO_TRANSACTION` @default each write is one statement */
+  requireTransaction?(sql: Sql): Promise<void>;
+  /** Runs the function of a commit, and refuses one that ended its transaction. @throws `TRANSACTION_ENDED` @default a later statement fails then */
+  inOneTransaction?<T>(sql: Sql, run: () => Promise<T>): Promise<T>;
+  /** Writes events and their places in the queue. @returns the proof that their transaction was committed */
+  insert(sql: Sql, minted: readonly [MintedEvent, ...MintedEvent[]]): Promise<Proof>;
+  /** Writes a row by which a transaction without events is recognized. @param id - new @returns `undefined` if there is nothing to prove */
+  mark(sql: Sql, id: string): Promise<Proof | undefined>;
   /** Returns true if a transaction whose COMMIT failed was committed, false if it never will be. @throws `COMMIT_UNKNOWN` */
   wasCommitted(deps: OutcomeDeps, proof: Proof, cause: unknown): Promise<boolean>;
   /** Returns true if the database has rolled a transaction back that may succeed now. */
@@ -111,6 +115,17 @@ export interface OutcomeDeps {
   readonly database: Sql;
   readonly clock: Clock;
   readonly random: RandomBytes;
+}
+
+/** The last write of each transaction. */
+const writes = new WeakMap<object, Promise<unknown>>();
+
+/** Runs the writes of a transaction one after the other: the savepoint of one must not be set in the middle of another. */
+function inTurn<T>(tx: unknown, work: () => Promise<T>): Promise<T> {
+  const key = Object(tx);
+  const end = (writes.get(key) ?? Promise.resolve()).then(work, work);
+  writes.set(key, end);
+  return end;
 }
 
 /** Tries of a transaction that the database rolled back, and that may succeed now. */
@@ -141,36 +156,33 @@ export function databaseOutbox<Tx, Proof>(
   const mint = async (events: readonly EventDraft[], cause?: CausingEvent) => {
     const minted: MintedEvent[] = [];
     for (const draft of events) minted.push(await mintEvent(context, draft, cause));
-    for (const { entry } of minted) refuseTooLarge(entry);
+    minted.forEach(statements.refuse);
     return minted;
   };
 
   /** Writes the rows that prove the commit. */
-  const prove = async (sql: Sql, minted: readonly MintedEvent[]): Promise<Proof> => {
-    const [first] = minted;
-    if (first === undefined) return statements.mark(sql, mintEventId(clock.now(), 256, random));
-    await statements.insert(sql, minted);
-    return statements.proofOf(first.eventId);
-  };
+  const prove = (sql: Sql, [first, ...more]: readonly MintedEvent[]) =>
+    first === undefined
+      ? statements.mark(sql, mintEventId(clock.now(), 256, random))
+      : statements.insert(sql, [first, ...more]);
 
   const commit: DatabaseOutbox<Tx>['commit'] = async (run) => {
     for (let attempt = 1; ; attempt += 1) {
-      let sent: { readonly proof: Proof } | undefined;
+      let sent: Proof | undefined;
       let envelopes: readonly Envelope[] = [];
       try {
         await database.transaction(async (tx) => {
-          const minted = await mint(await run(tx));
-          const proof = await prove(database.in(tx), minted);
+          const sql = database.in(tx);
+          const drafts = await (statements.inOneTransaction?.(sql, () => run(tx)) ?? run(tx));
+          const minted = await mint(drafts);
+          const proof = await inTurn(tx, () => prove(sql, minted));
           envelopes = minted.map(envelopeOf);
-          sent = { proof };
+          sent = proof;
         });
         return envelopes;
       } catch (error) {
-        // Otherwise no COMMIT was sent.
-        if (
-          sent !== undefined &&
-          (await statements.wasCommitted({ database, clock, random }, sent.proof, error))
-        )
+        // Otherwise no COMMIT was sent, or nothing was written.
+        if (sent !== undefined && (await statements.wasCommitted({ database, clock, random }, sent, error)))
           return envelopes;
         if (!statements.isRepeatable(error) || attempt >= TRIES) throw error;
         await clock.sleep(backoffMs(attempt, 25, 400, random));
@@ -180,16 +192,26 @@ export function databaseOutbox<Tx, Proof>(
 
   return {
     write: async (tx, events, cause) => {
-      if (events.length === 0) return [];
       const minted = await mint(events, cause);
-      await statements.insert(database.in(tx), minted);
+      const [first, ...more] = minted;
+      if (first === undefined) return [];
+      const sql = database.in(tx);
+      await inTurn(tx, async () => {
+        await statements.requireTransaction?.(sql);
+        await statements.insert(sql, [first, ...more]);
+      });
       return minted.map(envelopeOf);
     },
     cancel: async (tx, eventId) => {
       const now = clock.now();
       const cancellation = cancelled(eventId, config.service, now);
       const event = { eventId, dueAt: eventIdTime(eventId), now };
-      return (await statements.cancel(database.in(tx), event, cancellation)) ? 'cancelled' : 'too-late';
+      const sql = database.in(tx);
+      const isCancelled = await inTurn(tx, async () => {
+        await statements.requireTransaction?.(sql);
+        return statements.cancel(sql, event, cancellation);
+      });
+      return isCancelled ? 'cancelled' : 'too-late';
     },
     commit: (run) =>
       inSpan(tracer, sendSpan(config, []), async () => {
