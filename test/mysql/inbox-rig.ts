@@ -1,4 +1,5 @@
 import type { PoolConnection } from 'mysql2/promise';
+import type { Clock } from '../../lambdas/runtime/base/clock.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { ID, idParameter, TEXT, textParameter } from '../../lambdas/runtime/store/mysql/expressions.ts';
@@ -34,7 +35,7 @@ export const testOutbox: MysqlEvents<PoolConnection> = {
 /** An inbox on a database whose statements a test may change. */
 export function inboxOn(
   database: Database<PoolConnection>,
-  clock = manualClock(Date.now()),
+  clock: Clock = manualClock(Date.now()),
   change: Partial<typeof SETTINGS> = {},
 ): Inbox {
   return mysqlInbox({ settings: { ...SETTINGS, ...change, clock }, database, outbox: testOutbox });

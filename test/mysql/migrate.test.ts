@@ -1,13 +1,21 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { mysql2 } from '../../lambdas/runtime/mysql/databases.ts';
+import { createMysqlOutbox } from '../../lambdas/runtime/mysql/mysql-outbox.ts';
+import { createMysqlRelay } from '../../lambdas/runtime/mysql/mysql-relay.ts';
 import { migrateMysql, SCHEMA_VERSION, schemaVersion } from '../../lambdas/runtime/store/mysql/migrate.ts';
 import { TABLES } from '../../lambdas/runtime/store/mysql/schema.ts';
+import { serverProblems } from '../../lambdas/runtime/store/mysql/server-check.ts';
+import { memoryBus } from '../../testing/memory-bus.ts';
+import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
+import { relayConfig } from '../postgres/support/relay-config.ts';
+import { PRODUCER, placed } from '../postgres/support/rig.ts';
+import { changedDatabase } from './support/changed-database.ts';
 import { type Rig, startRig } from './support/rig.ts';
 
 let rig: Rig;
 
 beforeAll(async () => {
-  rig = await startRig('mysql-migrate');
+  rig = await startRig('mysql-migrate', { 'log-bin': 'binlog' });
 });
 
 afterAll(() => rig.close());
@@ -59,11 +67,78 @@ describe('the schema of MySQL', () => {
   });
 });
 
+describe('a table that cannot store every character', () => {
+  test('is refused', async () => {
+    await migrateMysql(rig.database);
+    await rig.pool.query('ALTER TABLE mailroom.event CONVERT TO CHARACTER SET utf8mb3');
+    await expect(migrateMysql(rig.database)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'BAD_DATABASE',
+        message: expect.stringContaining('mailroom.event has columns in utf8mb3'),
+      }),
+    );
+  });
+});
+
+/** A database whose server does not know SKIP LOCKED, as before MySQL 8.0.1 and MariaDB 10.6. */
+const earlier = () =>
+  changedDatabase(rig.pool, (query, send) =>
+    send({ ...query, sql: query.sql.replace('SKIP LOCKED', 'SKIP') }),
+  );
+
+describe('a server without SKIP LOCKED', () => {
+  test('has a problem only for a relay that skips locked rows', async () => {
+    await migrateMysql(earlier());
+    const problems = await serverProblems(earlier());
+    expect(problems).toEqual([
+      { subject: 'claim', text: expect.stringContaining("Pass claim: 'token' to the relay") },
+    ]);
+    expect(await serverProblems(earlier(), 'token')).toEqual([]);
+    expect(await serverProblems(rig.database)).toEqual([]);
+  });
+});
+
+describe('a relay', () => {
+  test('publishes nothing while its server can lose events, and begins once that is put right', async () => {
+    await migrateMysql(rig.database);
+    const telemetry = memoryTelemetry();
+    await createMysqlOutbox({ config: PRODUCER, database: rig.database, telemetry }).commit(async () => [
+      placed(1),
+    ]);
+    const pool = rig.poolOf({ connectionLimit: 1 });
+    await pool.query("SET SESSION sql_mode = ''");
+    const bus = memoryBus();
+    const relay = createMysqlRelay({ config: relayConfig(), database: mysql2(pool), bus, telemetry });
+    expect(await relay.pass()).toEqual({ claimed: 0, published: 0, failed: true });
+    expect(telemetry.lines()).toMatchObject([{ extra: { error: { code: 'BAD_DATABASE' } } }]);
+    await pool.query("SET SESSION sql_mode = 'STRICT_TRANS_TABLES'");
+    expect(await relay.pass()).toEqual({ claimed: 1, published: 1, failed: false });
+    await pool.end();
+  });
+
+  test('without SKIP LOCKED claims by token only', async () => {
+    await migrateMysql(rig.database);
+    const telemetry = memoryTelemetry();
+    const outbox = createMysqlOutbox({ config: PRODUCER, database: rig.database, telemetry });
+    await outbox.commit(async () => [placed(1)]);
+    const passOf = (claim?: 'token') =>
+      createMysqlRelay({
+        config: { ...relayConfig(), claim },
+        database: earlier(),
+        bus: memoryBus(),
+        telemetry,
+      }).pass();
+    expect(await passOf()).toMatchObject({ failed: true });
+    expect(await passOf('token')).toMatchObject({ published: 1 });
+  });
+});
+
 describe('a server with a setting that can lose events', () => {
   const settings: readonly (readonly [set: string, name: string])[] = [
     ["SET SESSION sql_mode = ''", 'sql_mode'],
     ['SET SESSION autocommit = 0', 'autocommit'],
     ["SET SESSION tx_isolation = 'SERIALIZABLE'", 'tx_isolation'],
+    ["SET SESSION binlog_format = 'STATEMENT'", 'binlog_format'],
   ];
   test.each(settings)('%s is refused', async (set, name) => {
     const pool = rig.poolOf({ connectionLimit: 1 });
