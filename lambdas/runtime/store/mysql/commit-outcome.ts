@@ -15,8 +15,7 @@ export interface CommitProof {
 }
 
 /**
- * The row, and whether the server is a replica. The read locks the row: so it waits until the transaction that inserted it has ended, and
- * reads its outcome.
+ * Reads the row, and whether the server is a replica. It waits for the lock that the transaction holds on the row until it ends.
  */
 function question(table: CommitProof['table']): string {
   const replica = ['read_only', 'innodb_read_only'].map(
@@ -29,9 +28,8 @@ FROM (SELECT 1 AS one) o LEFT JOIN mailroom.${table} w ON w.${table}_id = ${ID} 
 /**
  * The outcome of a transaction whose COMMIT failed: a lost connection does not tell.
  *
- * *Invariant: it was committed only if its row exists, and was not only if a primary has waited for the lock on that row
- * and found none.* A transaction holds the lock on the row that it has inserted until it ends. A replica may lag behind: its rows prove a commit, but
- * the absence of a row proves nothing.
+ * *Invariant: a row proves that it was committed, and a primary that waited for the lock on that row and found none proves that it was not.* A transaction
+ * holds the lock on a row that it has inserted until it ends. A replica may lag behind: there, a missing row proves nothing.
  *
  * @param cause - the error of the COMMIT
  * @throws `COMMIT_UNKNOWN`

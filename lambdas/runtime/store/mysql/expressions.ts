@@ -5,7 +5,10 @@
  * Times are UTC, computed by the server, and never in the time zone of a session.
  */
 
-/** The time of the statement. */
+/**
+ * The time at which the statement began. A statement that has waited for a lock compares and writes this earlier time, as its caller does: nothing is due, and
+ * no lease has passed, too early.
+ */
 export const NOW = 'UTC_TIMESTAMP(6)';
 
 /** A parameter that {@link idParameter} makes of an event id or a UUID. */
@@ -14,7 +17,7 @@ export const ID = 'UNHEX(?)';
 /** A parameter that {@link textParameter} makes of text. */
 export const TEXT = 'CONVERT(FROM_BASE64(?) USING utf8mb4)';
 
-/** A parameter that {@link textParameter} makes of the text of a key: a VARBINARY, which differs from the same text with a space behind it. */
+/** A parameter that {@link textParameter} makes of the text of a key, a VARBINARY: a trailing space makes it another key. */
 export const KEY = 'FROM_BASE64(?)';
 
 /** A parameter in epoch milliseconds, as a time. */
@@ -23,7 +26,7 @@ export const TIME = "TIMESTAMP('1970-01-01 00:00:00') + INTERVAL ROUND(? * 1000)
 /** A number of milliseconds from now on, as a time. */
 export const FROM_NOW = `${NOW} + INTERVAL ROUND(? * 1000) MICROSECOND`;
 
-/** A column with a time, as text: epoch milliseconds with three digits behind the point. */
+/** A column with a time, as text: epoch milliseconds with three decimals. */
 export function epochMs(column: string): string {
   return `CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', ${column}) / 1000 AS CHAR)`;
 }
@@ -54,8 +57,8 @@ export function listOf(parameter: string, count: number): string {
 }
 
 /**
- * The rows of a table with these ids, one lookup of its primary key after the other: `FROM`, `UPDATE` or `DELETE mailroom.… FROM`. With `IN`, a scan of a
- * small table may be cheaper, and waits for the lock on every row that it passes, also on those that a producer has not committed.
+ * The rows of a table with these ids, each looked up by the primary key: follows `FROM`, `UPDATE` or `DELETE mailroom.… FROM`. With `IN`, the server may
+ * scan a small table instead, and then waits for the lock on every row that it passes, including those of producers that have not committed.
  *
  * @param count - the number of parameters, 1 or more, in the order in which the rows are locked
  */

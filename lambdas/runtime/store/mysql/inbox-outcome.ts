@@ -21,7 +21,7 @@ const IS_PRIMARY = ['read_only', 'innodb_read_only']
  * - Each run has its own fence, so a PROCESSED row with it was written by this transaction.
  * - The transaction holds the message's row from its first statement to its end. A read that gets the lock on the row, or finds no row, proves that
  *   the transaction has ended. A transaction that still runs makes the question fail (`NOWAIT`), and it is asked again.
- * - A replica may lag behind. Its rows prove a commit, but the absence of a row proves nothing.
+ * - A replica may lag behind: there, a row proves a commit, and a missing row proves nothing.
  */
 export async function outcomeOf<Tx>(
   { database, rules }: MysqlInboxContext<Tx>,

@@ -190,7 +190,7 @@ export function isLocked(error: unknown): boolean {
   return errno === 1205 || errno === 3572;
 }
 
-/** Access is refused, or there is no database or table: 1044, 1045, 1049, 1130, 1142, 1143, 1146, 1227, 1698. */
+/** The server refuses the login or its access (1044, 1045, 1130, 1142, 1143, 1227, 1698), or the database or a table is missing (1049, 1146). */
 const NOT_REACHED: ReadonlySet<number> = new Set([1044, 1045, 1049, 1130, 1142, 1143, 1146, 1227, 1698]);
 
 /** Returns true if one of Mailroom's own statements failed for a reason that is not the message's. */

@@ -5,7 +5,7 @@ export interface MysqlMigration {
   readonly statements: readonly string[];
 }
 
-/** Every table: transactional, and in four bytes a character. */
+/** Of every table: transactions, and characters of four bytes. */
 const TABLE = 'ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin ROW_FORMAT=DYNAMIC';
 
 function table(name: string, columns: string): string {
@@ -40,11 +40,11 @@ export const PREPARE: readonly string[] = [
  * - `event` is only inserted into and deleted from. Its envelope is text, not JSON: consumers must read it byte for byte.
  * - An event that its bus would never accept is refused here, also past the library: one of 400 MB would outlast every lease. An entry may have
  *   999,999 bytes, of which 14 are its time. MySQL before 8.0.16 has no checks.
- * - `aggregate_type` and `aggregate_id` are for who reads the binlog: without them as a key, an aggregate's events have no order there.
+ * - `aggregate_type` and `aggregate_id` are keys for readers of the binlog: without a key, they do not keep the order of an aggregate's events.
  * - `pending` is the queue.
  * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
- * - Times are UTC. No table has a sequence: a reader that follows one misses what commits late.
- * - Keys of text are bytes: collations of MySQL take a text and the same text with a space behind it for equal.
+ * - Times are UTC. No table has a sequence: a reader that follows one misses events that commit late.
+ * - Keys of text are bytes: collations of MySQL ignore trailing spaces.
  */
 export const MIGRATIONS: readonly MysqlMigration[] = [
   {
