@@ -1,28 +1,23 @@
 import { discardDead, markResent, requeueDead } from '../../lambdas/runtime/store/dynamo/outbox-operator.ts';
 import type { Note, OperationDeps } from '../../lambdas/runtime/store/operation-record.ts';
-import type { OpenPostgres } from '../deployment/postgres-database.ts';
-import { type PostgresOutboxChanges, postgresOutboxChanges } from '../deployment/postgres-outbox-changes.ts';
+import type { DatabaseOutboxChanges } from '../deployment/database-outbox-changes.ts';
+import { type OpenDatabase, outboxChangesIn } from '../deployment/open-database.ts';
 
 /** Dependencies of {@link outboxChangesOf}. */
 export interface OutboxChangesDeps extends OperationDeps {
   /** @default all rows are in the table */
-  readonly postgres?: OpenPostgres | undefined;
+  readonly database?: OpenDatabase | undefined;
 }
 
 /** The changes of a Mailroom's events, where they are. */
 export function outboxChangesOf(deps: OutboxChangesDeps): OutboxChanges {
-  const { postgres, clock } = deps;
+  const { database, clock } = deps;
   const dynamo = dynamoOutboxChanges(deps);
-  return postgres === undefined
-    ? dynamo
-    : combinedOutboxChanges(
-        postgresOutboxChanges({ database: postgres.database, sleep: clock?.sleep }),
-        dynamo,
-      );
+  return database === undefined ? dynamo : combinedOutboxChanges(outboxChangesIn(database, clock), dynamo);
 }
 
 /**
- * An operator's changes of events: `dynamoOutboxChanges` in the table of a Mailroom, `postgresOutboxChanges` in a PostgreSQL database, and
+ * An operator's changes of events: `dynamoOutboxChanges` in the table of a Mailroom, `DatabaseOutboxChanges` in a database, and
  * `combinedOutboxChanges` in whichever has the event. Each is decided by the row as it is then, not as a plan has read it.
  */
 export interface OutboxChanges {
@@ -60,13 +55,13 @@ function dynamoOutboxChanges(deps: OperationDeps): OutboxChanges {
 }
 
 /** Changes an event in the database, if that has it, or else in the table: where the reports have read it. */
-export function combinedOutboxChanges(postgres: PostgresOutboxChanges, dynamo: OutboxChanges): OutboxChanges {
+export function combinedOutboxChanges(database: DatabaseOutboxChanges, dynamo: OutboxChanges): OutboxChanges {
   return {
-    requeue: async (...event) => (await postgres.requeue(...event)) ?? dynamo.requeue(...event),
-    discard: async (...event) => (await postgres.discard(...event)) ?? dynamo.discard(...event),
-    markResent: async (...event) => (await postgres.markResent(...event)) || dynamo.markResent(...event),
+    requeue: async (...event) => (await database.requeue(...event)) ?? dynamo.requeue(...event),
+    discard: async (...event) => (await database.discard(...event)) ?? dynamo.discard(...event),
+    markResent: async (...event) => (await database.markResent(...event)) || dynamo.markResent(...event),
     publishAgain: async (...event) => {
-      const prepared = await postgres.publishAgain(...event);
+      const prepared = await database.publishAgain(...event);
       return prepared === 'absent' ? dynamo.publishAgain(...event) : prepared;
     },
   };

@@ -9,7 +9,8 @@ import {
 } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import { MIGRATIONS } from '../../lambdas/runtime/store/postgres/schema.ts';
 import { sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
-import { databaseUrl, type OpenPostgres, openPostgres } from '../deployment/postgres-database.ts';
+import { databaseUrl } from '../deployment/open-database.ts';
+import { type OpenPostgres, openPostgres } from '../deployment/postgres-database.ts';
 import { changeEvents } from '../deployment/postgres-outbox-changes.ts';
 import type { GlobalOptions } from '../deployment/target.ts';
 import { reasonArgument } from '../terminal/arguments.ts';

@@ -1,14 +1,14 @@
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { DATABASE_NAMES } from '../../lambdas/runtime/base/database-engine.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts';
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import type { InboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';
 import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-operator.ts';
 import { sequenceOf } from '../../lambdas/runtime/store/keys.ts';
-import { postgresInboxChanges } from '../../lambdas/runtime/store/postgres/inbox-operator.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { postgresHome } from './inbox-home.ts';
-import type { OpenPostgres } from './postgres-database.ts';
+import { databaseHome } from './inbox-home.ts';
+import { inboxChangesIn, type OpenDatabase } from './open-database.ts';
 import type { StoredRows } from './stored-rows.ts';
 
 interface InboxStore {
@@ -17,27 +17,27 @@ interface InboxStore {
   readonly inbox: Pick<InboxRows, 'byEvent' | 'history'>;
 }
 
-/** The changes of the inboxes of a Mailroom whose services also use PostgreSQL. */
+/** The changes of the inboxes of a Mailroom whose services also use their own database. */
 export function inboxChangesOf({
-  postgres,
-  inPostgres: { inbox },
+  database,
+  inDatabase: { inbox },
   table,
   inTable,
   clock,
   directory,
 }: {
-  readonly postgres: Pick<OpenPostgres, 'database' | 'whole'>;
-  readonly inPostgres: Pick<StoredRows, 'inbox'>;
+  readonly database: OpenDatabase;
+  readonly inDatabase: Pick<StoredRows, 'inbox'>;
   readonly table: Table;
   readonly inTable: Pick<StoredRows, 'inbox'>;
   readonly clock: Clock;
   readonly directory: Pick<Directory, 'consumers'>;
 }): InboxChanges {
-  const changes = postgresInboxChanges({ ...postgres, clock });
+  const changes = inboxChangesIn(database, clock);
   return combinedInboxChanges(
-    { name: 'PostgreSQL', changes, inbox },
+    { name: DATABASE_NAMES[database.engine], changes, inbox },
     { name: 'DynamoDB', changes: dynamoInboxChanges({ table, clock }), inbox: inTable.inbox },
-    postgresHome(directory, inbox, inTable.inbox),
+    databaseHome(directory, inbox, inTable.inbox),
   );
 }
 
@@ -45,22 +45,22 @@ export function inboxChangesOf({
  * The changes of the inboxes in two stores. A message is decided where its consumer's workers look for its row: a
  * decision in the other store would let it run.
  *
- * @param isInPostgres - from {@link postgresHome}
+ * @param isInDatabase - from {@link databaseHome}
  */
 function combinedInboxChanges(
-  postgres: InboxStore,
+  database: InboxStore,
   dynamo: InboxStore,
-  isInPostgres: (consumer: string) => Promise<boolean>,
+  isInDatabase: (consumer: string) => Promise<boolean>,
 ): InboxChanges {
-  /** @throws `NOT_IN_POSTGRES` for a row from before the consumer moved */
+  /** @throws `NOT_IN_DATABASE` for a row from before the consumer moved */
   const homeOf = async (consumer: string, eventId: string): Promise<InboxChanges> => {
-    const [home, other] = (await isInPostgres(consumer)) ? [postgres, dynamo] : [dynamo, postgres];
+    const [home, other] = (await isInDatabase(consumer)) ? [database, dynamo] : [dynamo, database];
     const rows = await Promise.all([home, other].map(({ inbox }) => inbox.byEvent(consumer, eventId, true)));
     if (rows[0] === undefined && rows[1] !== undefined) throw moved(consumer, eventId, home, other);
     return home.changes;
   };
   const changesAt = async (key: string) =>
-    ((await isInPostgres(sequenceOf(key).consumer)) ? postgres : dynamo).changes;
+    ((await isInDatabase(sequenceOf(key).consumer)) ? database : dynamo).changes;
   return {
     read: async (consumer, eventId) => (await homeOf(consumer, eventId)).read(consumer, eventId),
     allow: async (consumer, allowed) => (await homeOf(consumer, allowed.eventId)).allow(consumer, allowed),
@@ -71,7 +71,7 @@ function combinedInboxChanges(
 
 function moved(consumer: string, eventId: string, home: InboxStore, other: InboxStore): MailroomError {
   return new MailroomError(
-    'NOT_IN_POSTGRES',
+    'NOT_IN_DATABASE',
     `The row of ${eventId} is in ${other.name}, and the inbox of ${consumer} is in ${home.name} now, where a redrive runs the message. Nothing was changed. ` +
       `If its work is done, let its handler recognize that, or delete its dead letter in AWS.`,
   );

@@ -1,21 +1,21 @@
 import type { Directory } from '../../lambdas/runtime/operations/directory.ts';
 import { combinedMailroomRows, eachStore, lastOf } from '../../lambdas/runtime/operations/mailroom-rows.ts';
 import { sequenceOf } from '../../lambdas/runtime/store/keys.ts';
-import { postgresHome } from './inbox-home.ts';
+import { databaseHome } from './inbox-home.ts';
 import type { PartialList } from './rows-reader.ts';
 import type { StoredRows } from './stored-rows.ts';
 
 /**
- * The rows of a Mailroom whose services also use PostgreSQL: {@link combinedMailroomRows}, and what else the command reads.
+ * The rows of a Mailroom whose services also use their own database: {@link combinedMailroomRows}, and what else the command reads.
  */
 export function combinedRows(
-  postgres: StoredRows,
+  database: StoredRows,
   dynamo: StoredRows,
   directory: Pick<Directory, 'consumers'>,
 ): StoredRows {
-  const stores = [dynamo, postgres] as const;
-  const isInPostgres = postgresHome(directory, postgres.inbox, dynamo.inbox);
-  const { outbox, inbox } = combinedMailroomRows(postgres, dynamo);
+  const stores = [dynamo, database] as const;
+  const isInDatabase = databaseHome(directory, database.inbox, dynamo.inbox);
+  const { outbox, inbox } = combinedMailroomRows(database, dynamo);
   return {
     outbox: {
       ...outbox,
@@ -29,7 +29,7 @@ export function combinedRows(
         return { ...found, items: oneEach(found.items, ({ eventId }) => eventId) };
       },
       lastSequence: async (key) => {
-        const home = (await isInPostgres(sequenceOf(key).consumer)) ? postgres : dynamo;
+        const home = (await isInDatabase(sequenceOf(key).consumer)) ? database : dynamo;
         return home.inbox.lastSequence(key);
       },
       failedAt: (consumer, eventId) => lastOf(stores, ({ inbox }) => inbox.failedAt(consumer, eventId)),
@@ -61,7 +61,7 @@ function joined<T>(lists: readonly PartialList<T>[]): PartialList<T> {
   return { items: lists.flatMap(({ items }) => items), more: lists.some(({ more }) => more) };
 }
 
-/** One item of each message, in the order of their ids: a consumer that has moved may have it in both stores. PostgreSQL is the last list. */
+/** One item of each message, in the order of their ids: a consumer that has moved may have it in both stores. The database is the last list. */
 function oneEach<T>(items: readonly T[], idOf: (item: T) => string): T[] {
   const byId = [...new Map(items.map((item) => [idOf(item), item]))];
   return byId.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);

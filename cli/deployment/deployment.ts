@@ -32,8 +32,7 @@ import { type DeployedProperties, deployedProperties } from './deployed-properti
 import { dynamoRows } from './dynamo-rows.ts';
 import { guardedTable } from './guarded-table.ts';
 import { joinedReads } from './joined-reads.ts';
-import { databaseUrl, type OpenPostgres, openPostgres } from './postgres-database.ts';
-import { postgresRows } from './postgres-rows.ts';
+import { databaseUrl, type OpenDatabase, openDatabase, rowsIn } from './open-database.ts';
 import type { Resources } from './resources.ts';
 import { selectPartitions } from './select-partitions.ts';
 import { consumerNamed } from './source-consumer.ts';
@@ -67,7 +66,7 @@ export interface Deployment {
   /** Changes the messages of the inboxes. @default those in the table */
   readonly inboxChanges?: InboxChanges | undefined;
   /** The database that also has rows. Absent: all are in DynamoDB. */
-  readonly postgres?: OpenPostgres | undefined;
+  readonly database?: OpenDatabase | undefined;
   readonly queues: Queues;
   readonly resources: Resources;
   /** Reads what its stacks declare, and what of it AWS has. Each call returns readers that read a resource once, so that the console does not compare with what it read before. */
@@ -112,12 +111,12 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
   }
   let operator: Promise<string> | undefined;
   const url = databaseUrl(options.database, io.env, ['MAILROOM_POSTGRES']);
-  const postgres = url === undefined ? undefined : await openPostgres(url);
-  const open = (directory: Directory, where: GlobalOptions, postgres?: OpenPostgres): Deployment => {
+  const database = url === undefined ? undefined : await openDatabase(url);
+  const open = (directory: Directory, where: GlobalOptions, database?: OpenDatabase): Deployment => {
     const tableName = directory.mailroom.table;
     const resources = awsResources(clients, tableName, clock);
     return {
-      ...storageOf(tableOf(clients, tableName), { postgres, clock, directory }),
+      ...storageOf(tableOf(clients, tableName), { database, clock, directory }),
       terminal,
       clients,
       clock,
@@ -126,7 +125,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       isLocal,
       region,
       directory,
-      postgres,
+      database,
       queues: sqsQueues(clients.sqs),
       resources,
       stacks: () => ({
@@ -164,7 +163,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     }),
   );
   return {
-    ...open({ ...directory, sourceConsumers: await sourcesOf(clients, directory, clock) }, where, postgres),
+    ...open({ ...directory, sourceConsumers: await sourcesOf(clients, directory, clock) }, where, database),
     neighbors,
     broken: reading.broken,
     claims: () => readBusClaims(ssm, directory.mailroom.bus),
@@ -179,15 +178,15 @@ function tableOf({ dynamo: client }: Clients, tableName: string): Table {
 /** The rows of a Mailroom, and their changes. */
 function storageOf(
   table: Table,
-  { postgres, clock, directory }: Pick<Deployment, 'postgres' | 'clock' | 'directory'>,
+  { database, clock, directory }: Pick<Deployment, 'database' | 'clock' | 'directory'>,
 ): Pick<Deployment, 'table' | 'stored' | 'inboxChanges'> {
   const inTable = dynamoRows(table);
-  if (postgres === undefined) return { table, stored: inTable };
-  const inPostgres = postgresRows(postgres.whole);
+  if (database === undefined) return { table, stored: inTable };
+  const inDatabase = rowsIn(database);
   return {
-    table: guardedTable(table, inPostgres),
-    stored: combinedRows(inPostgres, inTable, directory),
-    inboxChanges: inboxChangesOf({ postgres, inPostgres, table, inTable, clock, directory }),
+    table: guardedTable(table, inDatabase),
+    stored: combinedRows(inDatabase, inTable, directory),
+    inboxChanges: inboxChangesOf({ database, inDatabase, table, inTable, clock, directory }),
   };
 }
 

@@ -6,18 +6,18 @@ import type { StoredRows } from './stored-rows.ts';
 /** The rows of one consumer: its inbox, the pointers to its messages, and the places of its aggregates. */
 const OF_CONSUMER = /^(?:INBOX|REJECTED|FAILED|LAST)#([^#]+)/;
 
-/** The table of a Mailroom whose services also use PostgreSQL. It refuses to change an inbox row that is in PostgreSQL. */
-export function guardedTable(dynamo: Table, postgres: StoredRows): Table {
+/** The table of a Mailroom whose services also use their own database. It refuses to change an inbox row that is in the database. */
+export function guardedTable(dynamo: Table, database: StoredRows): Table {
   const refuseRows = async (keys: readonly Key[]): Promise<void> => {
-    const found = await postgres.inbox.byEvents(keys.flatMap(messageOf), (_message, row) => row);
+    const found = await database.inbox.byEvents(keys.flatMap(messageOf), (_message, row) => row);
     if (found.some((row) => row !== undefined)) throw readOnly();
   };
 
-  const refuseInPostgres = async (keys: readonly Key[]): Promise<void> => {
+  const refuseInDatabase = async (keys: readonly Key[]): Promise<void> => {
     await refuseRows(keys);
     // A consumer without a row of the message has its inbox where its history is.
     for (const consumer of new Set(keys.flatMap(({ PK }) => OF_CONSUMER.exec(PK)?.[1] ?? [])))
-      if ((await postgres.inbox.history(consumer)) !== undefined) throw readOnly();
+      if ((await database.inbox.history(consumer)) !== undefined) throw readOnly();
   };
 
   return {
@@ -29,15 +29,15 @@ export function guardedTable(dynamo: Table, postgres: StoredRows): Table {
       return item;
     },
     write: async (write) => {
-      await refuseInPostgres([keyOf(write)]);
+      await refuseInDatabase([keyOf(write)]);
       return dynamo.write(write);
     },
     transact: async (actions, token) => {
-      await refuseInPostgres(actions.map(keyOf));
+      await refuseInDatabase(actions.map(keyOf));
       return dynamo.transact(actions, token);
     },
     updateEach: async (updates) => {
-      await refuseInPostgres(updates.map(({ key }) => key));
+      await refuseInDatabase(updates.map(({ key }) => key));
       return dynamo.updateEach(updates);
     },
   };
@@ -55,8 +55,8 @@ function keyOf({ Put, Update, Delete, ConditionCheck }: TransactAction): Key {
 
 function readOnly(): MailroomError {
   return new MailroomError(
-    'NOT_IN_POSTGRES',
-    'This inbox row is in PostgreSQL, where this command changes none. Nothing was changed. End a message with `npx cdk-mailroom messages ' +
+    'NOT_IN_DATABASE',
+    'This inbox row is in the database, where this command changes none. Nothing was changed. End a message with `npx cdk-mailroom messages ' +
       'resolve` or `dlq discard`.',
   );
 }

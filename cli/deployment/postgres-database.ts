@@ -18,6 +18,7 @@ import { shell } from '../terminal/shell.ts';
 
 /** A PostgreSQL database, as the command reaches it. */
 export interface OpenPostgres {
+  readonly engine: 'postgres';
   readonly database: Database<unknown>;
   /** The same for reports. It fails if row-level security hides rows from the login: what is hidden would count as absent. */
   readonly whole: Sql;
@@ -36,20 +37,6 @@ const CONNECTIONS_MAX = 4;
 
 /** The terminal must not be silent for longer, milliseconds. */
 const CONNECT_MS = 5_000;
-
-/**
- * The address of the database that the options and the environment select; `undefined` without one.
- *
- * @param option - the value of `--database`
- * @param names - the variables to read, in order
- */
-export function databaseUrl(
-  option: string | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-  names: readonly string[],
-): string | undefined {
-  return [option, ...names.map((name) => env[name])].find((value) => value !== undefined && value !== '');
-}
 
 /**
  * Opens a database. It connects at the first statement, whose errors say what to do.
@@ -80,6 +67,7 @@ export async function openPostgres(given: string): Promise<OpenPostgres> {
   const database = explaining(nodePostgres(pool), { place, login });
   const whole = wholeView(database);
   return {
+    engine: 'postgres',
     database,
     whole,
     read: (query, values) => readJsonRows(whole, query, values),

@@ -8,18 +8,10 @@ import {
 } from '../../lambdas/runtime/base/errors.ts';
 import { backoffMs } from '../../lambdas/runtime/store/backoff.ts';
 import { isEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
-import type { Note } from '../../lambdas/runtime/store/operation-record.ts';
 import { storable } from '../../lambdas/runtime/store/postgres/outbox-writes.ts';
 import { isRetryable, type Sql, sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { readOneRow, readRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
-
-/** An operator's changes of events in a database, as `OutboxChanges` has them; `undefined` or `absent` for an event that it does not have. */
-export interface PostgresOutboxChanges {
-  requeue(eventId: string, note: Note): Promise<boolean | undefined>;
-  discard(eventId: string, note: Note): Promise<boolean | undefined>;
-  markResent(eventId: string, note: Note): Promise<boolean>;
-  publishAgain(eventId: string, sentAt: number, note: Note): Promise<'queued' | 'absent'>;
-}
+import type { DatabaseOutboxChanges } from './database-outbox-changes.ts';
 
 /** The most tries of a change whose answer was lost, or that had to wait for a lock. */
 const TRIES = 5;
@@ -96,7 +88,7 @@ const HAS = `SELECT (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = $1:
   OR EXISTS (SELECT FROM mailroom.dead d WHERE d.event_id = $1::text::uuid))::text AS has`;
 
 /** Changes the events in a database. Its login needs the role `operator`. */
-export function postgresOutboxChanges(deps: ChangeDeps): PostgresOutboxChanges {
+export function postgresOutboxChanges(deps: ChangeDeps): DatabaseOutboxChanges {
   const { database } = deps;
   const change = async (name: OperatorFunction, eventId: string, reason: string, sentUntil?: number) =>
     isEventId(eventId) && (await changeEvents(deps, name, [eventId], reason, sentUntil)).length > 0;

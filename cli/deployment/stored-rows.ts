@@ -32,8 +32,8 @@ interface DeadLetterRows {
 }
 
 /**
- * The rows of a Mailroom, as the command reads them: `dynamoRows` in its table, `postgresRows` in a PostgreSQL database, and `combinedRows` in
- * both.
+ * The rows of a Mailroom, as the command reads them: `dynamoRows` in its table, `postgresRows` and `mysqlRows` in a database,
+ * and `combinedRows` in both.
  */
 export interface StoredRows {
   readonly outbox: OutboxRows & {

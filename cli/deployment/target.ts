@@ -9,7 +9,7 @@ export interface GlobalOptions {
   readonly profile?: string;
   readonly region?: string;
   readonly endpoint?: string;
-  /** The URL of the PostgreSQL database that has the Mailroom's rows. */
+  /** The URL of the database that also has rows of the Mailroom. */
   readonly database?: string;
   readonly json?: boolean;
 }

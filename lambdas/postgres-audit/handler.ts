@@ -18,5 +18,5 @@ const inPostgres = auditedRows(nodePostgres(postgresPool(settings)), settings);
 export const handler = createAuditHandler({
   ...aws,
   stored: combinedMailroomRows(inPostgres, inTable),
-  readsPostgres: true,
+  readsDatabase: 'postgres',
 });

@@ -47,7 +47,7 @@ function scheduled({ user = 'auditor', port = rig.server.port } = {}) {
       outbox: dynamoOutboxRows(table),
       inbox: dynamoInboxRows(table),
     }),
-    readsPostgres: true,
+    readsDatabase: 'postgres',
     directory: async () => made.directory,
     telemetry,
     deliveryTelemetry: () => ({ gauge: () => {}, duration: () => {}, flush: () => {} }),

@@ -200,7 +200,7 @@ test('a write of a row in DynamoDB is made, and of an inbox row in PostgreSQL re
   const own = processed(mintEventId(Date.now(), 1));
   await table.transact([{ Put: { Item: own } }]);
   expect(dynamo.items()).toContainEqual(own);
-  const refused = { code: 'NOT_IN_POSTGRES' };
+  const refused = { code: 'NOT_IN_DATABASE' };
   const key = inboxKey('moved', eventId);
   const Item = { PK: key.PK, SK: key.SK };
   // It has no row yet, but its consumer's inbox is there.

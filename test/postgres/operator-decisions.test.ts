@@ -55,7 +55,7 @@ function mailroom({ inPostgres = true, postgres = ada } = {}) {
   const directory = { ...made.directory, consumers: [entry] };
   const rows = postgresRows(postgres.whole);
   const inTable = dynamoRows(made.memory);
-  const parts = { postgres, inPostgres: rows, table: made.memory, inTable, clock, directory };
+  const parts = { database: postgres, inDatabase: rows, table: made.memory, inTable, clock, directory };
   return {
     ...made,
     clock,
@@ -245,7 +245,7 @@ describe('messages resolve', () => {
     const file = join(await mkdtemp(join(tmpdir(), 'fix-')), 'fix.json');
     await writeFile(file, commit);
     const { code, err } = await resolve(made, eventId, '--commit', file);
-    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('NOT_IN_POSTGRES') });
+    expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('NOT_IN_DATABASE') });
     expect((await run(made, 'operations')).json.operations).toEqual([]);
     expect(await row(eventId)).toMatchObject({ status: 'FAILED' });
   });
@@ -356,7 +356,7 @@ describe('a consumer with its inbox in DynamoDB', () => {
     const made = mailroom({ inPostgres: false });
     await history(made);
     const eventId = await failed();
-    const refused = { code: 2, err: expect.stringContaining('NOT_IN_POSTGRES') };
+    const refused = { code: 2, err: expect.stringContaining('NOT_IN_DATABASE') };
     expect(await resolve(made, eventId)).toMatchObject(refused);
     expect(await row(eventId)).toMatchObject({ status: 'FAILED' });
     const moved = mailroom();

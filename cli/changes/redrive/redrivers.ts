@@ -53,7 +53,7 @@ export function redriverOf(deps: RedriverDeps, source: DeadLetterSource, note: N
  *                 └ its number may be passed over here ┘      └ superseded: the dead letter stays
  */
 export function queueRedriver(
-  deps: Pick<RedriverDeps, 'table' | 'stored' | 'clock' | 'queues' | 'postgres'>,
+  deps: Pick<RedriverDeps, 'table' | 'stored' | 'clock' | 'queues' | 'database'>,
   { url, consumer }: Extract<DeadLetterSource, { kind: 'rule' | 'consumer' }>,
   note: Note,
 ): Redriver {

@@ -23,7 +23,7 @@ export type RepairedDeployment = Pick<
   | 'directory'
   | 'region'
   | 'operator'
-  | 'postgres'
+  | 'database'
 >;
 
 /** The changes of a repair, and what it leaves. */

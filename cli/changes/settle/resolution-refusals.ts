@@ -1,3 +1,4 @@
+import { DATABASE_NAMES, type DatabaseEngine } from '../../../lambdas/runtime/base/database-engine.ts';
 import { MailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import { unreadableText } from '../../deployment/row-text.ts';
 import { time } from '../../terminal/times.ts';
@@ -45,11 +46,14 @@ export function fixRefused(
   );
 }
 
-/** The inbox is in PostgreSQL, where a decision and writes in DynamoDB do not commit together. */
-export function commitsNoWrites({ consumer, eventId }: MessageDecision): MailroomError {
+/** The inbox is in a database, where a decision and writes in DynamoDB do not commit together. */
+export function commitsNoWrites(
+  { consumer, eventId }: MessageDecision,
+  engine: DatabaseEngine,
+): MailroomError {
   return new MailroomError(
-    'NOT_IN_POSTGRES',
-    `The inbox of ${consumer} is in PostgreSQL, where --commit takes events, but no writes. Nothing was changed. Make the writes in a transaction of your own, ` +
+    'NOT_IN_DATABASE',
+    `The inbox of ${consumer} is in ${DATABASE_NAMES[engine]}, where --commit takes events, but no writes. Nothing was changed. Make the writes in a transaction of your own, ` +
       `and leave them out of the file that resolves ${eventId}.`,
   );
 }

@@ -47,8 +47,8 @@ export async function readResolution(deployment: Deployment, decision: MessageDe
   // The function of a consumer commits a fix.
   const entry = readCommit === undefined ? withInbox(deployment, consumer) : deployment.consumer(consumer);
   const fix = readCommit && readFix(await readCommit(), entry.service);
-  if (fix !== undefined && fix.writes.length > 0 && 'inbox' in entry && entry.inbox === 'postgres')
-    throw commitsNoWrites(decision);
+  if (fix !== undefined && fix.writes.length > 0 && 'inbox' in entry && entry.inbox !== undefined)
+    throw commitsNoWrites(decision, entry.inbox);
   if (fix !== undefined && !isSourceConsumer(entry)) refuseOtherKeys(fix, entry, directory.mailroom.table);
   const { row, isRowDeleted = false } = await readStanding(stored, consumer, eventId);
   const state = inboxState(row, clock.now());

@@ -77,6 +77,7 @@ export function auditText({ report, byDay, repair }: AuditResult, commands: Audi
     unreadableText(report),
     notAuditedText(report, 'external'),
     notAuditedText(report, 'postgres'),
+    notAuditedText(report, 'mysql'),
     notAuditedText(report, 'source'),
     headedList('Not read, so the audit is incomplete:', report.incomplete),
     repair === undefined ? '' : repairText(repair, report, commands.apply),
@@ -204,6 +205,7 @@ function unprovenText({ consumers }: AuditReport): string {
 const NOT_AUDITED = {
   external: 'Not audited, because external events have no outbox row:',
   postgres: 'Not audited, because the inbox is in PostgreSQL, which --database reads:',
+  mysql: 'Not audited, because the inbox is in MySQL, which --database reads:',
   source:
     'Not audited, because another source than SQS delivers the events, and an absent row proves nothing:',
 } as const;

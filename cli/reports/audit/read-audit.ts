@@ -63,7 +63,7 @@ export async function readAudit(
     neighbors,
     claims,
     broken: deployment.broken,
-    readsPostgres: deployment.postgres !== undefined,
+    readsDatabase: deployment.database?.engine,
     listed: stored.deadLetters,
     queues,
     partitionsAtOnce: PARTITIONS_AT_ONCE,

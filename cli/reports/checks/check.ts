@@ -6,7 +6,7 @@ import {
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
-import type { OpenPostgres } from '../../deployment/postgres-database.ts';
+import type { OpenDatabase } from '../../deployment/open-database.ts';
 import type { Resources } from '../../deployment/resources.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { Pauses } from './pauses.ts';
@@ -92,8 +92,8 @@ export interface CheckDeps {
   readonly directory: Directory;
   readonly resources: Resources;
   readonly pauses: Pauses;
-  /** Present if the rows are in PostgreSQL instead of a table with a stream. */
-  readonly postgres?: OpenPostgres | undefined;
+  /** The database that also has rows, which its own relay publishes. */
+  readonly database?: OpenDatabase | undefined;
   /** AWS's time, epoch milliseconds. */
   readonly now: number;
   /** When the sweep's last complete pass began; before the first, when the table was created. Epoch milliseconds. */

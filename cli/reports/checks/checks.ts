@@ -4,8 +4,8 @@ import { clockCheck, concurrencyLeftCheck } from './account-checks.ts';
 import { alarmCheck } from './alarm-checks.ts';
 import { type CheckDeps, LEVELS, type Level, type PartCheck, readWith } from './check.ts';
 import { consumerChecks } from './consumer-checks.ts';
+import { databaseChecks } from './database-checks.ts';
 import { busFaultChecks, unlistedChecks } from './entry-checks.ts';
-import { postgresChecks } from './postgres-checks.ts';
 import { producerChecks } from './producer-checks.ts';
 import { relationChecks } from './relation-checks.ts';
 import { relayChecks, versionChecks } from './relay-checks.ts';
@@ -33,7 +33,7 @@ function partChecks(reading: CheckDeps): PartCheck[] {
   return [
     ...unlistedChecks(reading),
     ...relayChecks(reading),
-    ...(reading.postgres === undefined ? [] : postgresChecks(reading.postgres, () => reading.now)),
+    ...databaseChecks(reading.database, () => reading.now),
     ...reading.directory.consumers.flatMap((consumer) => consumerChecks(reading, consumer)),
   ];
 }

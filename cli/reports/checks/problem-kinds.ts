@@ -52,7 +52,7 @@ const CAUSED_BY = {
   clock: null,
   role: null,
   producer: 'UpdateFunctionConfiguration20150331v2',
-  // PostgreSQL.
+  // Databases.
   'pending-stuck': null,
   'pending-locked': null,
   vacuum: null,

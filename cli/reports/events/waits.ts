@@ -1,3 +1,4 @@
+import type { DatabaseEngine } from '../../../lambdas/runtime/base/database-engine.ts';
 import type { StoredEventRow } from '../../../lambdas/runtime/operations/outbox-rows.ts';
 import {
   type PublishWait,
@@ -18,14 +19,14 @@ export interface WaitingEvent extends PublishWait {
   /** When it was committed, epoch milliseconds. */
   readonly committedAt: number;
   readonly lastError: string | null;
-  /** `postgres`: its relay publishes it, and no sweep. */
-  readonly store: 'postgres' | null;
+  /** The kind of database whose relay publishes it, and no sweep; `null`: the table. */
+  readonly store: DatabaseEngine | null;
 }
 
 /** The PENDING events that wait for one reason, as in the JSON documents of docs/cli-json.md. Times are epoch milliseconds. */
 export interface WaitGroup {
   readonly because: WaitReason;
-  readonly store: 'postgres' | null;
+  readonly store: DatabaseEngine | null;
   readonly events: number;
   /** The event id of the oldest. */
   readonly example: string;
@@ -105,7 +106,7 @@ export function waitText(
     case 'unreadable':
       return 'in a row that cannot be read';
     case 'due':
-      return `due, the oldest for ${duration(now - since)}${error}${store === 'postgres' ? ': no relay of the database has published it' : ''}`;
+      return `due, the oldest for ${duration(now - since)}${error}${store !== null ? ': no relay of the database has published it' : ''}`;
   }
 }
 
@@ -120,7 +121,7 @@ export function waitCommand(
   wasSwept = false,
 ): ShellText | undefined {
   // Its own verdict names the relay, the lock or the row.
-  if (store === 'postgres' && because !== 'undeclared') return shell`why ${example}`;
+  if (store !== null && because !== 'undeclared') return shell`why ${example}`;
   const since = hours(Math.max(0, now - committedAt));
   switch (because) {
     case 'held':

@@ -1,3 +1,4 @@
+import type { DatabaseEngine } from '../../../lambdas/runtime/base/database-engine.ts';
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { byInbox } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { deadLetterQueues, depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
@@ -30,8 +31,8 @@ export interface StatusDeps {
   readonly region: string;
   readonly table: Table;
   readonly stored: StoredRows;
-  /** `stored` also reads the rows of a PostgreSQL database. @default false */
-  readonly readsPostgres?: boolean;
+  /** The kind of database whose rows `stored` also reads. @default none */
+  readonly readsDatabase?: DatabaseEngine | undefined;
   readonly queues: Queues;
   /** Makes the checks of the flow: see `flowChecks`. */
   readonly wiring: (sweep: Pick<CheckDeps, 'now' | 'sweptAt'>) => Promise<Checked>;
@@ -62,8 +63,8 @@ const AS_TYPED: CommandLines = { commandLine: (command) => command, awsLine: (co
 
 /** Reads the status of the whole Mailroom. It changes nothing and receives only from dead-letter queues. */
 export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
-  const { directory, region, readsPostgres = false, queues, now } = deps;
-  const { read: inTable } = byInbox(directory, readsPostgres);
+  const { directory, region, readsDatabase, queues, now } = deps;
+  const { read: inTable } = byInbox(directory, readsDatabase);
   const parts = await readParts(deps, inTable);
   const { sweep, sweptAt, pending, dead, recent, dueTimes, consumers, others, depths, wiring, heartbeat } =
     parts;
@@ -175,7 +176,7 @@ function outboxStatus(
   const declared = pending.filter((item) => !isUndeclared(item));
   const waits = judged(pending, { now, sources, sweptShards: shards.length });
   const unreadable = pending.flatMap((row) => (isUnreadable(row) ? [row.SK] : []));
-  const inDatabase = declared.filter(({ store }) => store === 'postgres');
+  const inDatabase = declared.filter(({ store }) => store !== undefined);
   const swept = declared.filter(({ store }) => store === undefined);
   const [oldest] = inDatabase.toSorted((a, b) => (waitingSince(a) ?? now) - (waitingSince(b) ?? now));
   return {

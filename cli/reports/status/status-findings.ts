@@ -125,7 +125,7 @@ function* outboxFacts({ outbox, wiring, at }: StatusFacts): Generator<Fact> {
   const isExplained = wiring.problems.some(({ part, level }) => part === 'database' && level === 'flow');
   for (const group of outbox.stuck) {
     const { because, events, since, store } = group;
-    if (isExplained && store === 'postgres' && because === 'due') continue;
+    if (isExplained && store !== null && because === 'due') continue;
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     const { overdue } = outbox.scheduled;
     const scheduled = overdue === 0 ? '' : `, ${overdue} of them scheduled and overdue`;

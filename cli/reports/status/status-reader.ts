@@ -37,10 +37,10 @@ const DEPTH_KEPT_MS = 4_000;
 export function createStatusReader(
   deployment: Pick<
     Deployment,
-    'directory' | 'region' | 'table' | 'stored' | 'postgres' | 'queues' | 'resources' | 'clock'
+    'directory' | 'region' | 'table' | 'stored' | 'database' | 'queues' | 'resources' | 'clock'
   >,
 ): StatusReader {
-  const { directory, region, table, stored, postgres, queues, resources, clock } = deployment;
+  const { directory, region, table, stored, database, queues, resources, clock } = deployment;
   const { keep, forget } = createKeptReadings(clock);
   const memory = createBacklogMemory();
   const kept: Queues = {
@@ -58,7 +58,7 @@ export function createStatusReader(
     keep(
       'wiring',
       ({ problems }) => (problems.length > 0 ? BROKEN_KEPT_MS : WIRING_KEPT_MS),
-      () => runChecks(flowChecks({ directory, resources, pauses, postgres, ...sweep })),
+      () => runChecks(flowChecks({ directory, resources, pauses, database, ...sweep })),
     );
   const backlog = async (url: string) =>
     memory.with(url, await keep(`backlog ${url}`, KEPT_MS, () => backlogOf(resources, url)));
@@ -69,7 +69,7 @@ export function createStatusReader(
         region,
         table,
         stored,
-        readsPostgres: postgres !== undefined,
+        readsDatabase: database?.engine,
         queues: kept,
         keep,
         backlog,

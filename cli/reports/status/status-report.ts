@@ -30,7 +30,7 @@ export interface StatusFacts {
     readonly oldestPendingMs: number;
     /** The time since the commit of the oldest of them, milliseconds: the range to sweep; 0 if none is PENDING. */
     readonly oldestCommittedMs: number;
-    /** The pending events in PostgreSQL, which its relay publishes and no sweep does. `pending` includes them, the ages above do not. */
+    /** The pending events in a database, which its relay publishes and no sweep does. `pending` includes them, the ages above do not. */
     readonly inDatabase: {
       readonly pending: number;
       readonly oldestPendingMs: number;

@@ -31,7 +31,7 @@ export function scheduledVerdict(
     return { state: 'cancelled', text, next: null };
   }
   if (row.status !== 'PENDING' || dueAt === undefined || !isNotDue({ ...row }, now)) return undefined;
-  const text = `${name} is due ${inTime(dueAt, now)}: it was ${by}. ${row.store === 'postgres' ? 'A relay of the database publishes it then' : 'The sweep publishes it within minutes of that time'}.`;
+  const text = `${name} is due ${inTime(dueAt, now)}: it was ${by}. ${row.store !== undefined ? 'A relay of the database publishes it then' : 'The sweep publishes it within minutes of that time'}.`;
   return { state: 'scheduled', text, next: null };
 }
 

@@ -1,3 +1,4 @@
+import { DATABASE_NAMES, type DatabaseEngine } from '../../../lambdas/runtime/base/database-engine.ts';
 import { DAY_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { atHome, byInbox } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import {
@@ -21,7 +22,7 @@ import { type BusDeps, type OpenBus, openBus, type ReadRoom } from './traced-bus
 /** Dependencies of {@link readTrace}. */
 export interface TraceDeps extends BusDeps {
   /** The database whose rows are also read. @default none */
-  readonly postgres?: unknown;
+  readonly database?: { readonly engine: DatabaseEngine } | undefined;
   readonly queues: Queues;
   readonly signal?: AbortSignal | undefined;
 }
@@ -59,7 +60,7 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
   const reading: TraceReading = {
     ...deps,
     ...bus,
-    inboxes: byInbox(bus.directory, deps.postgres !== undefined),
+    inboxes: byInbox(bus.directory, deps.database?.engine),
     deadLetters: (source) => once(deadLetters, source.url, () => deadLettersOf(queues, source)),
     depth: (queue) => once(depths, queue, () => depthOf(queues, queue)),
     written: (room, minute, source) =>
@@ -116,8 +117,11 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
   }
   const hidden =
     event && consumersOf({ ...directory, consumers: unread }, { ...event, data: () => envelope?.data });
-  for (const { name } of hidden ?? unread)
-    reading.unread.add(`${name}, whose inbox is in PostgreSQL (--database reads it)`);
+  for (const consumer of unread)
+    if (hidden?.includes(consumer) !== false)
+      reading.unread.add(
+        `${consumer.name}, whose inbox is in ${DATABASE_NAMES[consumer.inbox]} (--database reads it)`,
+      );
   const all = await Promise.all(
     consumers.map((consumer) => readMessage(reading, eventId, consumer, isExpected(consumer))),
   );

@@ -15,13 +15,13 @@ import type { Trace } from './trace.ts';
 /** Dependencies of {@link checkWiring}. */
 export type WiringCheckDeps = Pick<
   Deployment,
-  'directory' | 'resources' | 'queues' | 'table' | 'stored' | 'clock' | 'postgres'
+  'directory' | 'resources' | 'queues' | 'table' | 'stored' | 'clock' | 'database'
 >;
 
 /** The parts that publish a PENDING event: see `flowChecks`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
 
-/** The part that publishes one in PostgreSQL. */
+/** The part that publishes one in a database. */
 const DATABASE_PARTS = ['database'];
 
 /** The problems that keep events out of a queue. They do not delay a message that is already in it. */
@@ -63,7 +63,7 @@ export async function checkWiring(
       })
       .map(({ consumer }) => consumer),
   );
-  const relays = pending.flatMap(({ row }) => (row?.store === 'postgres' ? DATABASE_PARTS : RELAY_PARTS));
+  const relays = pending.flatMap(({ row }) => (row?.store !== undefined ? DATABASE_PARTS : RELAY_PARTS));
   const parts = new Set([...relays, ...consumers.map(({ name }) => name)]);
   if (consumers.length > 0) parts.add('bus');
   for (const { name } of deployment.directory.unlisted ?? []) parts.add(name);

@@ -104,7 +104,7 @@ export type MailroomErrorCode =
   | 'FUNCTION_FAILED'
   | 'NOTHING_DEPLOYED'
   | 'NOT_A_CATALOG'
-  | 'NOT_IN_POSTGRES'
+  | 'NOT_IN_DATABASE'
   | 'NO_BUS'
   | 'NO_CREDENTIALS'
   | 'NO_DIRECTORY'

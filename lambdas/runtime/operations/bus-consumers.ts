@@ -1,3 +1,4 @@
+import type { DatabaseEngine } from '../base/database-engine.ts';
 import type { BusDirectory } from './bus-directory.ts';
 import { type ConsumerEntry, consumerEntryName, type Directory } from './directory.ts';
 import type { BrokenDirectory } from './directory-reader.ts';
@@ -83,21 +84,24 @@ export function busFaults(readings: BusReadings, claims?: BusDirectory): BusFaul
   return all.flatMap(({ parameter, fault }) => (fault === undefined ? [] : [{ parameter, text: fault }]));
 }
 
+/** A consumer whose inbox is in a database. */
+export type InDatabase = ConsumerEntry & { readonly inbox: DatabaseEngine };
+
 /**
- * Divides the consumers of a directory by their inboxes: those that can be read, and those in a PostgreSQL database that cannot, where a
+ * Divides the consumers of a directory by their inboxes: those that can be read, and those in a database that cannot, where a
  * missing row proves nothing.
  *
- * @param readsPostgres - the rows of the Mailroom's own consumers are also read from its database
+ * @param readsDatabase - the rows of the Mailroom's own consumers are also read from its database of this kind
  */
 export function byInbox(
   directory: Directory,
-  readsPostgres: boolean,
-): { readonly read: Directory; readonly unread: readonly ConsumerEntry[] } {
-  const isRead = ({ inbox, elsewhere }: ConsumerEntry) =>
-    inbox === undefined || (readsPostgres && elsewhere === undefined);
+  readsDatabase: DatabaseEngine | undefined,
+): { readonly read: Directory; readonly unread: readonly InDatabase[] } {
+  const isUnread = (consumer: ConsumerEntry): consumer is InDatabase =>
+    consumer.inbox !== undefined && (consumer.inbox !== readsDatabase || consumer.elsewhere !== undefined);
   return {
-    read: { ...directory, consumers: directory.consumers.filter(isRead) },
-    unread: directory.consumers.filter((consumer) => !isRead(consumer)),
+    read: { ...directory, consumers: directory.consumers.filter((consumer) => !isUnread(consumer)) },
+    unread: directory.consumers.filter(isUnread),
   };
 }
 

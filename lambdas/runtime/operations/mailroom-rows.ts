@@ -9,20 +9,20 @@ export interface MailroomRows {
 }
 
 /**
- * The rows of a Mailroom whose services also use PostgreSQL, as one outbox and one inbox: a report follows an event from either store to the
+ * The rows of a Mailroom whose services also use their own database, as one outbox and one inbox: a report follows an event from either store to the
  * other.
  */
-export function combinedMailroomRows(postgres: MailroomRows, dynamo: MailroomRows): MailroomRows {
-  const stores = [dynamo, postgres] as const;
+export function combinedMailroomRows(database: MailroomRows, dynamo: MailroomRows): MailroomRows {
+  const stores = [dynamo, database] as const;
   return {
     outbox: {
       byId: (eventId, consistent) => lastOf(stores, ({ outbox }) => outbox.byId(eventId, consistent)),
       byIds: (eventIds, map) =>
         inBatches(eventIds, async (batch) => {
-          const found = await postgres.outbox.byIds(batch, (eventId, event) => [eventId, event] as const);
-          const inPostgres = new Map(found);
+          const found = await database.outbox.byIds(batch, (eventId, event) => [eventId, event] as const);
+          const inDatabase = new Map(found);
           return dynamo.outbox.byIds(batch, (eventId, event) =>
-            map(eventId, inPostgres.get(eventId) ?? event),
+            map(eventId, inDatabase.get(eventId) ?? event),
           );
         }),
       inMinute: (minute, shard, choice, map) =>
@@ -37,10 +37,10 @@ export function combinedMailroomRows(postgres: MailroomRows, dynamo: MailroomRow
         lastOf(stores, ({ inbox }) => inbox.byEvent(consumer, eventId, consistent)),
       byEvents: (messages, map) =>
         inBatches(messages, async (batch) => {
-          const inPostgres = new Map(
-            await postgres.inbox.byEvents(batch, (message, row) => [message, row] as const),
+          const inDatabase = new Map(
+            await database.inbox.byEvents(batch, (message, row) => [message, row] as const),
           );
-          return dynamo.inbox.byEvents(batch, (message, row) => map(message, inPostgres.get(message) ?? row));
+          return dynamo.inbox.byEvents(batch, (message, row) => map(message, inDatabase.get(message) ?? row));
         }),
       history: (consumer) => lastOf(stores, ({ inbox }) => inbox.history(consumer)),
     },

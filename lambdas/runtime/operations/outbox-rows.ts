@@ -1,4 +1,5 @@
 import { isTime } from '../base/clock.ts';
+import type { DatabaseEngine } from '../base/database-engine.ts';
 import { isEventId, outboxKeyOf } from '../store/event-id.ts';
 import { EVENT_PREFIX } from '../store/keys.ts';
 import { outboxPartition } from '../store/outbox-partition.ts';
@@ -18,7 +19,7 @@ interface UnreadableEvent
  * which a relay publishes first.
  */
 export type StoredEventRow = (OutboxRow | UnreadableEvent) & {
-  readonly store?: 'postgres' | undefined;
+  readonly store?: DatabaseEngine | undefined;
   readonly waitsFor?: string | undefined;
 };
 

@@ -82,9 +82,9 @@ export async function mailroomWith(
     clock,
     table,
     stored: combinedRows(inPostgres, dynamoRows(made.table), made.directory),
-    outboxChanges: outboxChangesOf({ table, clock, postgres: opened }),
+    outboxChanges: outboxChangesOf({ table, clock, database: opened }),
     dynamo: made.memory,
-    postgres: opened,
+    database: opened,
   };
 }
 

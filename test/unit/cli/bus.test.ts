@@ -137,22 +137,22 @@ describe('without --database, an inbox in PostgreSQL', () => {
     const recheck = { at: 0, command: '' };
     const text = auditText({ report }, { repair: '', apply: '', doctor: '', restore: [], recheck });
     expect(text).toContain('Not audited, because the inbox is in PostgreSQL, which --database reads:');
-    const { notAudited, missing } = await createAudit({ ...deps, readsPostgres: true }).run(range);
+    const { notAudited, missing } = await createAudit({ ...deps, readsDatabase: 'postgres' }).run(range);
     expect(notAudited).toEqual([]);
     expect(missing).toMatchObject([{ consumer: 'moved' }]);
   });
 
   test('leaves the verdict of why open', async () => {
     const { table, queues, eventId, context } = await processed();
-    const verdict = async (postgres?: object) =>
+    const verdict = async (database?: { readonly engine: 'postgres' }) =>
       verdictOf(
-        await readTrace(withStored({ directory: both, table, queues, postgres }), [eventId]),
+        await readTrace(withStored({ directory: both, table, queues, database }), [eventId]),
         () => context,
       );
     expect(await verdict()).toMatchObject({
       state: 'unproven',
       text: expect.stringContaining('moved, whose inbox is in PostgreSQL (--database reads it)'),
     });
-    expect((await verdict({})).state).not.toBe('unproven');
+    expect((await verdict({ engine: 'postgres' })).state).not.toBe('unproven');
   });
 });

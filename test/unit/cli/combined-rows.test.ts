@@ -194,7 +194,7 @@ test('a change of an inbox row in the database is refused, before it reads or wr
   const [own, theirs] = [mintEventId(AT, 1), mintEventId(AT, 1)];
   const history = { ...inboxHistoryKey('moved'), schema: SCHEMA, retentions: [], changedAt: AT };
   const { table, guarded } = await made([], [message('worker', theirs), history]);
-  const refused = { code: 'NOT_IN_POSTGRES' };
+  const refused = { code: 'NOT_IN_DATABASE' };
   await expect(guarded.get(inboxKey('worker', theirs))).rejects.toMatchObject(refused);
   const update = { key: inboxKey('worker', theirs), set: { status: 'FAILED' }, when: {} };
   await expect(guarded.updateEach([update])).rejects.toMatchObject(refused);

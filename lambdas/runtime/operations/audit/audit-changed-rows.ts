@@ -1,4 +1,5 @@
 import pMap from 'p-map';
+import type { DatabaseEngine } from '../../base/database-engine.ts';
 import { inboxState } from '../../inbox/inbox-state.ts';
 import { eventIdInSortKey } from '../../store/event-id.ts';
 import type { InboxRow, RejectedRow } from '../../store/inbox-row.ts';
@@ -19,7 +20,7 @@ export interface ChangedRow {
   readonly type: string | null;
   /** When it would be published without a repair, epoch milliseconds; `null` for a message. */
   readonly until: number | null;
-  readonly store: 'postgres' | null;
+  readonly store: DatabaseEngine | null;
 }
 
 /** Reads the pointers that list rejected messages. */

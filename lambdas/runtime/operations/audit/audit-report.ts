@@ -1,3 +1,4 @@
+import type { DatabaseEngine } from '../../base/database-engine.ts';
 import type { EventRef } from '../../events/event.ts';
 import type { ConsumerBacklog } from './audit-backlog.ts';
 import type { ChangedRow } from './audit-changed-rows.ts';
@@ -42,13 +43,13 @@ export interface AuditReport {
   /** The deployed rules and queues that differ from the declaration. */
   readonly drift: readonly Drift[];
   /**
-   * The events of each consumer that the audit does not cover. `external`: they have no outbox row. `postgres`: the consumer's inbox is in
-   * PostgreSQL, and was not read. `source`: another source than SQS delivers them, so an absent row proves nothing.
+   * The events of each consumer that the audit does not cover. `external`: they have no outbox row. `postgres`, `mysql`: the consumer's inbox is in
+   * a database of that kind, and was not read. `source`: another source than SQS delivers them, so an absent row proves nothing.
    */
   readonly notAudited: readonly {
     readonly consumer: string;
     readonly events: readonly EventRef[];
-    readonly because: 'external' | 'postgres' | 'source';
+    readonly because: 'external' | DatabaseEngine | 'source';
   }[];
   /** The parts that could not be checked; empty if the audit is complete. */
   readonly incomplete: readonly string[];

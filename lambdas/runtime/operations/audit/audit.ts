@@ -1,12 +1,13 @@
 import { awsFault } from '../../base/aws-errors.ts';
 import { type Clock, systemClock } from '../../base/clock.ts';
+import type { DatabaseEngine } from '../../base/database-engine.ts';
 import { errorCode, MailroomError } from '../../base/errors.ts';
 import { DELIVERY_GRACE_MS } from '../../base/patience.ts';
 import { DAY_MS, HOUR_MS } from '../../base/units.ts';
 import type { EventRef } from '../../events/event.ts';
 import { minuteOf } from '../../store/event-id.ts';
 import type { Table } from '../../store/table.ts';
-import { type BusFault, busFaults, byInbox, withNeighbors } from '../bus-consumers.ts';
+import { type BusFault, busFaults, byInbox, type InDatabase, withNeighbors } from '../bus-consumers.ts';
 import type { BusDirectory } from '../bus-directory.ts';
 import type { ConsumerEntry, Directory } from '../directory.ts';
 import type { BrokenDirectory } from '../directory-reader.ts';
@@ -43,8 +44,8 @@ export interface AuditDeps {
   readonly directory: Directory;
   /** The other Mailrooms on the bus, whose consumers must receive the events as well. @default none */
   readonly neighbors?: readonly AuditNeighbor[] | undefined;
-  /** `stored` also reads the rows of a PostgreSQL database. @default false: consumers whose inbox is there are not audited */
-  readonly readsPostgres?: boolean | undefined;
+  /** The kind of database whose rows `stored` also reads. @default none: consumers whose inbox is in a database are not audited */
+  readonly readsDatabase?: DatabaseEngine | undefined;
   /** The claims on the bus, which show a consumer without an entry. @default they are not read */
   readonly claims?: BusDirectory | undefined;
   /** The Mailrooms of the region whose directory entry cannot be used. @default none */
@@ -85,10 +86,10 @@ export interface AuditRange extends WalkRange {
 
 function notAudited(
   { consumers, sourceConsumers = [] }: Directory,
-  unread: readonly ConsumerEntry[],
+  unread: readonly InDatabase[],
 ): AuditReport['notAudited'] {
   const of = (
-    because: 'external' | 'postgres' | 'source',
+    because: 'external' | DatabaseEngine | 'source',
     { name: consumer }: Pick<ConsumerEntry, 'name'>,
     found: readonly EventRef[],
   ) => {
@@ -97,7 +98,7 @@ function notAudited(
   };
   return [
     ...consumers.flatMap((consumer) => of('external', consumer, externalEventsOf(consumer))),
-    ...unread.flatMap((consumer) => of('postgres', consumer, mailroomEventsOf(consumer))),
+    ...unread.flatMap((consumer) => of(consumer.inbox, consumer, mailroomEventsOf(consumer))),
     ...sourceConsumers.flatMap((consumer) => of('source', consumer, consumer.events)),
   ];
 }
@@ -248,13 +249,13 @@ function higherShardsText({ swept, used }: WalkReport['shards'], agoMs: number):
 }
 
 /** The consumers of every Mailroom on the bus, the outbox, and their inboxes. */
-function busOf({ table, stored, directory, neighbors = [], claims, readsPostgres = false }: AuditDeps) {
+function busOf({ table, stored, directory, neighbors = [], claims, readsDatabase }: AuditDeps) {
   const { outbox, inbox } = stored ?? { outbox: dynamoOutboxRows(table), inbox: dynamoInboxRows(table) };
   const directories = neighbors.map((neighbor) => neighbor.directory);
   const inboxes = new Map(
     neighbors.map(({ directory, table }) => [directory.mailroom.table, dynamoInboxRow(untilRefused(table))]),
   );
-  const { read, unread } = byInbox(withNeighbors(directory, directories, claims), readsPostgres);
+  const { read, unread } = byInbox(withNeighbors(directory, directories, claims), readsDatabase);
   return {
     directory: read,
     unread,

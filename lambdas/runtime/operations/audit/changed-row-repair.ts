@@ -1,5 +1,6 @@
 import pMap from 'p-map';
 import { systemClock } from '../../base/clock.ts';
+import { DATABASE_NAMES } from '../../base/database-engine.ts';
 import { errorCode, errorMessage } from '../../base/errors.ts';
 import { inboxState } from '../../inbox/inbox-state.ts';
 import { listRejected } from '../../store/dynamo/inbox-operator.ts';
@@ -104,7 +105,7 @@ async function repairMessage(deps: ChangedRowDeps, consumer: string, eventId: st
 }
 
 function unrepairable({ store, kind }: ChangedRow, clockIsTrusted: boolean): string | undefined {
-  if (store === 'postgres') return 'its row is in PostgreSQL: `why` has the statement';
+  if (store !== null) return `its row is in ${DATABASE_NAMES[store]}: \`why\` has the statement`;
   if (kind !== 'unlisted' && !clockIsTrusted)
     return "no answer of AWS had a date, and by this machine's clock a lease that a relay holds may look too long";
   return undefined;

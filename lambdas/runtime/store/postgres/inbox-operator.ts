@@ -146,7 +146,7 @@ export function postgresInboxChanges<Tx>({
 /** An operator's writes of DynamoDB cannot commit with a decision in PostgreSQL. */
 export function withoutWrites(consumer: string): MailroomError {
   return new MailroomError(
-    'NOT_IN_POSTGRES',
+    'NOT_IN_DATABASE',
     `The inbox of ${consumer} is in PostgreSQL, where no writes of DynamoDB commit with a decision. Nothing was changed.`,
   );
 }

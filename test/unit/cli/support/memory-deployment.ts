@@ -3,7 +3,7 @@ import type { InvokeCommand } from '@aws-sdk/client-lambda';
 import type { FunctionSettings } from '../../../../cli/deployment/deployed-function.ts';
 import type { Deployment } from '../../../../cli/deployment/deployment.ts';
 import { dynamoRows } from '../../../../cli/deployment/dynamo-rows.ts';
-import type { OpenPostgres } from '../../../../cli/deployment/postgres-database.ts';
+import type { OpenDatabase } from '../../../../cli/deployment/open-database.ts';
 import { consumerNamed } from '../../../../cli/deployment/source-consumer.ts';
 import type { StoredRows } from '../../../../cli/deployment/stored-rows.ts';
 import type { GlobalOptions } from '../../../../cli/deployment/target.ts';
@@ -20,7 +20,7 @@ export type MemoryMailroom = ReturnType<typeof mailroomInMemory> & {
   /** @default those of its table */
   readonly inboxChanges?: InboxChanges;
   /** @default none */
-  readonly postgres?: OpenPostgres;
+  readonly database?: OpenDatabase | undefined;
   /** @default none */
   readonly cloudFormation?: CloudFormationClient;
   /** @default everything is as declared */
@@ -59,7 +59,7 @@ export function memoryDeployment(
     table,
     stored: mailroom.stored ?? dynamoRows(table),
     inboxChanges: mailroom.inboxChanges,
-    postgres: mailroom.postgres,
+    database: mailroom.database,
     queues,
     resources: deployed.resources,
     stacks: () => deployed.deps,
