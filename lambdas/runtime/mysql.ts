@@ -33,11 +33,14 @@ export {
 export {
   type MysqlCommit,
   type MysqlHandler,
+  type MysqlHandlerOptions,
   type MysqlHandlers,
   type MysqlLeasedContext,
+  type MysqlRejectedContext,
   type MysqlTransactionalContext,
   mysqlHandlers,
 } from './mysql/mysql-handlers.ts';
+export { seedMysqlOrder } from './mysql/mysql-order-seed.ts';
 export { createMysqlOutbox } from './mysql/mysql-outbox.ts';
 export { type MysqlPool, type MysqlPoolOptions, mysqlPool } from './mysql/mysql-pool.ts';
 export { createMysqlRelay, createMysqlRelayHandler, type MysqlRelayDeps } from './mysql/mysql-relay.ts';
@@ -54,6 +57,7 @@ export type { MysqlEvents } from './store/mysql/inbox-row.ts';
 export { migrateMysql } from './store/mysql/migrate.ts';
 export { mysqlErrno } from './store/mysql/mysql-error.ts';
 export { type ClaimMode, type ServerProblem, serverProblems } from './store/mysql/server-check.ts';
+export type { OrderSeed } from './store/order-seed.ts';
 export type { Database, Sql, SqlResult, SqlRow } from './store/sql/database.ts';
 export type {
   DatabaseAddress as MysqlSettings,

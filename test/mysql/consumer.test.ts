@@ -1,7 +1,6 @@
 import type { PoolConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AlreadyProcessed, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
-import { leased as dynamoLeased } from '../../lambdas/runtime/consume/handler.ts';
 import { createMysqlInboxProcessor } from '../../lambdas/runtime/mysql/mysql-consumer.ts';
 import { type MysqlHandlers, mysqlHandlers } from '../../lambdas/runtime/mysql/mysql-handlers.ts';
 import { memoryTelemetry } from '../../testing/index.ts';
@@ -241,18 +240,6 @@ describe('a message', () => {
 });
 
 describe('a consumer', () => {
-  test('is refused with an order, and with a handler whose options need a table of DynamoDB', () => {
-    const plain = make.leased(ThingHappened, async () => {});
-    const ordered = { order: { mode: 'latest' as const } };
-    expect(() => mysqlConsumer(rig.database, [plain], ordered)).toThrow(
-      /Consumer worker has the order latest, which an inbox in MySQL/,
-    );
-    const rejected = dynamoLeased(ThingHappened, async () => {}, { rejected: async () => ({}) });
-    expect(() => mysqlConsumer(rig.database, [rejected as never])).toThrow(
-      /ThingHappened has the option rejected, which an inbox in MySQL/,
-    );
-  });
-
   test('refuses the writes of DynamoDB: the attempt fails', async () => {
     const handle = make.leased(ThingHappened, (_event, ctx) => ctx.commit({ writes: [] } as never));
     expect(await mysqlConsumer(rig.database, [handle]).deliver(newEventId())).toEqual(['NO_COMMIT']);

@@ -1,5 +1,5 @@
 import type { PoolConnection } from 'mysql2/promise';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { CLOCK_SKEW_MS } from '../../lambdas/runtime/base/clock.ts';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
@@ -8,11 +8,11 @@ import { EFFECTS_MAX } from '../../lambdas/runtime/inbox/inbox-effect.ts';
 import { mysql2 } from '../../lambdas/runtime/mysql/databases.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { deleteExpiredMessages } from '../../lambdas/runtime/store/mysql/inbox-retention.ts';
-import type { Database } from '../../lambdas/runtime/store/sql/database.ts';
 import { manualClock } from '../../testing/index.ts';
 import { FUNCTION_MS, inTime, LEASE_MS, sent } from '../postgres/inbox-rig.ts';
 import { inboxOn, PAYMENT, shift } from './inbox-rig.ts';
-import { type Change, changedDatabase } from './support/changed-database.ts';
+import type { Change } from './support/changed-database.ts';
+import { describeHoles, type Hole, type MakeDatabase } from './support/holes.ts';
 import { type Rig, startRig } from './support/rig.ts';
 
 let rig: Rig;
@@ -38,16 +38,6 @@ beforeEach(async () => {
   await rig.clear();
   await rig.pool.query('DELETE FROM mailroom.payment');
 });
-
-/** Makes a database whose statements lack the clauses of a hole; `change` adds what happens meanwhile. */
-type MakeDatabase = (change?: Change) => Database<PoolConnection>;
-
-/** A rule, its clauses with their replacements without it, and a situation. @returns true if the rule is broken in it */
-interface Hole {
-  readonly rule: string;
-  readonly changes: readonly (readonly [clause: string, replacement: string])[];
-  readonly isBroken: (make: MakeDatabase) => Promise<boolean>;
-}
 
 const message = (): Message => ({ eventId: mintEventId(clock.now(), 2), messageId: 'first' });
 const options = (more = {}) => ({
@@ -446,29 +436,4 @@ const HOLES: readonly Hole[] = [
   },
 ];
 
-describe.each(HOLES)('$rule', ({ changes, isBroken }) => {
-  /** @param isHoled - its statements lack the clauses */
-  function makes(isHoled: boolean) {
-    const found = new Set<string>();
-    const make: MakeDatabase = (change = (query, send) => send(query)) =>
-      changedDatabase(impatient, (query, send, connection) => {
-        let { sql } = query;
-        for (const [clause, replacement] of isHoled ? changes : []) {
-          if (sql.includes(clause)) found.add(clause);
-          sql = sql.replaceAll(clause, replacement);
-        }
-        return change({ ...query, sql }, send, connection);
-      });
-    return { make, found };
-  }
-
-  test('with its clause', async () => {
-    expect(await isBroken(makes(false).make)).toBe(false);
-  });
-
-  test('not without its clause', async () => {
-    const { make, found } = makes(true);
-    expect(await isBroken(make)).toBe(true);
-    expect(found.size).toBe(changes.length);
-  });
-});
+describeHoles(HOLES, () => impatient);

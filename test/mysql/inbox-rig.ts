@@ -4,10 +4,11 @@ import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { ID, idParameter, TEXT, textParameter } from '../../lambdas/runtime/store/mysql/expressions.ts';
 import { mysqlInbox } from '../../lambdas/runtime/store/mysql/inbox.ts';
+import { mysqlInboxChanges } from '../../lambdas/runtime/store/mysql/inbox-operator.ts';
 import type { MysqlEvents } from '../../lambdas/runtime/store/mysql/inbox-row.ts';
 import type { Database } from '../../lambdas/runtime/store/sql/database.ts';
 import { manualClock } from '../../testing/index.ts';
-import { LEASE_MS, type TestedInbox } from '../postgres/inbox-rig.ts';
+import { type DecidedInbox, LEASE_MS } from '../postgres/inbox-rig.ts';
 import type { Rig } from './support/rig.ts';
 
 const SETTINGS = { consumer: 'worker', leaseMs: LEASE_MS, inboxRetentionDays: 35, random: systemRandomBytes };
@@ -42,13 +43,14 @@ export function inboxOn(
 }
 
 /** The inbox in MariaDB, empty. */
-export async function mysqlTested({ database, rows, clear }: Rig): Promise<TestedInbox> {
+export async function mysqlTested({ database, rows, clear }: Rig): Promise<DecidedInbox> {
   const clock = manualClock(Date.now()); // about that of the server, which dates the first start of the inbox
   await clear();
   const worker = (inboxRetentionDays?: number) =>
     inboxOn(database, clock, inboxRetentionDays === undefined ? {} : { inboxRetentionDays });
   return {
     inbox: worker(),
+    changes: mysqlInboxChanges({ database, clock }),
     clock,
     worker,
     pass: async (ms) => {

@@ -4,6 +4,7 @@ import { mysql2 } from '../../lambdas/runtime/mysql/databases.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import { deleteExpiredMessages } from '../../lambdas/runtime/store/mysql/inbox-retention.ts';
 import { inboxContract } from '../postgres/inbox-contract.ts';
+import { inboxOrderContract } from '../postgres/inbox-order-contract.ts';
 import { FUNCTION_MS } from '../postgres/inbox-rig.ts';
 import { inboxOn, mysqlTested } from './inbox-rig.ts';
 import { type Rig, startRig } from './support/rig.ts';
@@ -17,6 +18,7 @@ beforeAll(async () => {
 afterAll(() => rig.close());
 
 inboxContract('MariaDB', () => mysqlTested(rig));
+inboxOrderContract('MariaDB', () => mysqlTested(rig));
 
 test('MariaDB: 200 races of five claims have one winner each', async () => {
   const { clock, worker } = await mysqlTested(rig);

@@ -1,7 +1,8 @@
+import type { LatestOrder } from '../base/order.ts';
 import type {
-  HandlerOptions,
   LeasedContext,
   LeasedHandler,
+  RejectedContext,
   TransactionalContext,
   TransactionalHandler,
 } from '../consume/handler.ts';
@@ -46,6 +47,27 @@ export interface MysqlTransactionalContext<Tx> extends TransactionalContext {
   readonly tx: Tx;
 }
 
+/** The context that a `rejected` function receives with its event. @typeParam Tx - the transaction of the database's driver */
+export interface MysqlRejectedContext<Tx> extends RejectedContext {
+  /** The transaction that also sets the message DISCARDED: it is rolled back if the function throws. */
+  readonly tx: Tx;
+}
+
+/** Options of the handlers that {@link mysqlHandlers} creates. @typeParam Tx - the transaction of the database's driver */
+export interface MysqlHandlerOptions<E extends HandledDefinition, Tx> {
+  /**
+   * Ends the work of a message that an operator discards with `mailroom dlq discard --reject`: its writes through `tx` and its events commit in the
+   * transaction that sets the message DISCARDED. It may run several times.
+   *
+   * @default the message can only be discarded without an event
+   */
+  readonly rejected?:
+    | ((event: EventOf<E>, ctx: MysqlRejectedContext<Tx>) => Promise<MysqlCommit>)
+    | undefined;
+  /** Absorbs events that are older than the last one applied. The definition must declare `sequence`. @default the consumer's `order` */
+  readonly order?: LatestOrder | undefined;
+}
+
 /** A handler of a consumer whose inbox is in MySQL or MariaDB, made by {@link mysqlHandlers}. */
 export interface MysqlHandler<Tx> {
   readonly kind: 'leased' | 'transactional';
@@ -56,6 +78,10 @@ export interface MysqlHandler<Tx> {
     event: never,
     ctx: MysqlLeasedContext<Tx> & MysqlTransactionalContext<Tx>,
   ) => Promise<unknown>;
+  /** Its {@link MysqlHandlerOptions.order}. */
+  readonly order?: LatestOrder | undefined;
+  /** Its {@link MysqlHandlerOptions.rejected}. */
+  readonly rejected?: ((event: never, ctx: MysqlRejectedContext<Tx>) => Promise<MysqlCommit>) | undefined;
 }
 
 /** The two kinds of handlers, with the transaction of one database. */
@@ -67,6 +93,7 @@ export interface MysqlHandlers<Tx> {
   leased<E extends HandledDefinition>(
     definition: E,
     handle: (event: EventOf<E>, ctx: MysqlLeasedContext<Tx>) => Promise<unknown>,
+    options?: MysqlHandlerOptions<E, Tx>,
   ): MysqlHandler<Tx>;
   /**
    * Creates a handler that only reads and writes the database: its writes, its events and the record of the message are one transaction.
@@ -75,6 +102,7 @@ export interface MysqlHandlers<Tx> {
   transactional<E extends HandledDefinition>(
     definition: E,
     handle: (event: EventOf<E>, ctx: MysqlTransactionalContext<Tx>) => Promise<MysqlCommit>,
+    options?: MysqlHandlerOptions<E, Tx>,
   ): MysqlHandler<Tx>;
 }
 
@@ -92,8 +120,13 @@ export interface MysqlHandlers<Tx> {
  */
 export function mysqlHandlers<Tx>(_database: Database<Tx>): MysqlHandlers<Tx> {
   return {
-    leased: (definition, handle) => ({ kind: 'leased', definition, handle }),
-    transactional: (definition, handle) => ({ kind: 'transactional', definition, handle }),
+    leased: (definition, handle, options) => ({ kind: 'leased', definition, handle, ...options }),
+    transactional: (definition, handle, options) => ({
+      kind: 'transactional',
+      definition,
+      handle,
+      ...options,
+    }),
   };
 }
 
@@ -103,9 +136,3 @@ export function anyHandlers<Tx>(
 ): readonly (LeasedHandler | TransactionalHandler)[] {
   return handlers as unknown as readonly (LeasedHandler | TransactionalHandler)[];
 }
-
-/** The options that only handlers with a table of DynamoDB have. */
-export const DYNAMO_OPTIONS = [
-  'order',
-  'rejected',
-] satisfies readonly (keyof HandlerOptions<HandledDefinition>)[];

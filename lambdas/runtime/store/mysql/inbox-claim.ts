@@ -16,9 +16,13 @@ import { admissionOf, isOurs, refusalBy } from '../../inbox/inbox-admission.ts';
 import { abandoned, claimable, readmissible, rejectable } from '../../inbox/inbox-conditions.ts';
 import { rejected, rejectedUnclaimed } from '../../inbox/inbox-transitions.ts';
 import type { EffectStates } from '../../inbox/past-attempts.ts';
+import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 import { mintToken } from '../event-id.ts';
+import type { InboxRow } from '../inbox-row.ts';
+import { passingOver } from '../sql/passing-over.ts';
 import { isLocked, keyOf, type MysqlInboxContext, readRow, repeated, run } from './inbox-row.ts';
 import { underFence, updateOf, writeTransition } from './inbox-writes.ts';
+import { readLastSequence } from './last-sequence.ts';
 import { joined } from './statement.ts';
 
 /** No row, FAILED, PROCESSING under a lease that has passed, or REJECTED and redriven -> PROCESSING. */
@@ -82,7 +86,11 @@ export async function reject<Tx>(
   error: unknown,
   effects: EffectStates,
 ): Promise<InboxRefusal | undefined> {
-  const refusal = await underFence(ctx, held, rejected(ctx.rules, held, error, effects));
+  const rejection = rejected(ctx.rules, held, error, effects);
+  const lastSequence = (key: string) => readLastSequence(ctx.database, key);
+  const refusal = await passingOver(held.message.place, rejection, lastSequence, (raise) =>
+    underFence(ctx, held, rejection, raise),
+  );
   return refusal?.status === 'rejected' ? undefined : refusal;
 }
 
@@ -93,18 +101,18 @@ export async function rejectUnclaimed<Tx>(
   error: unknown,
 ): Promise<InboxRefusal> {
   const { rules } = ctx;
-  const { eventId, messageId } = message;
+  const { messageId } = message;
   const reason = errorCode(error);
   const rejection = (fence: string) => rejectedUnclaimed(rules, message, error, fence);
   try {
     const fence = mintToken(rules.random);
-    const row = await writeTransition(ctx, eventId, rejectable(rules, message, reason), rejection(fence));
+    const row = await writeRejection(ctx, message, rejectable(rules, message, reason), rejection(fence));
     if (row?.status === 'REJECTED' && row.fence === fence) return { status: 'rejected', reason };
     const admission = admissionOf(rules, message, row);
     if (admission.status !== 'readmit') return refusalBy(rules, message, row);
     // It was rejected before under another message id, and stays REJECTED.
     const again = readmissible(message, admission.row);
-    const now = await writeTransition(ctx, eventId, again, rejection(admission.row.fence));
+    const now = await writeRejection(ctx, message, again, rejection(admission.row.fence));
     return now?.status === 'REJECTED' && now.rejectedIds?.has(messageId)
       ? { status: 'rejected', reason }
       : refusalBy(rules, message, now);
@@ -112,6 +120,18 @@ export async function rejectUnclaimed<Tx>(
     if (isLocked(failure)) return leasedNow(ctx);
     throw failure;
   }
+}
+
+function writeRejection<Tx>(
+  ctx: MysqlInboxContext<Tx>,
+  message: Message,
+  from: RowsBefore,
+  rejection: RowTransition,
+): Promise<InboxRow | undefined> {
+  const lastSequence = (key: string) => readLastSequence(ctx.database, key);
+  return passingOver(message.place, rejection, lastSequence, (raise) =>
+    writeTransition(ctx, message.eventId, from, rejection, raise),
+  );
 }
 
 /** Another transaction holds the row: it ends soon. */

@@ -7,9 +7,10 @@ import { ours } from '../../inbox/inbox-conditions.ts';
 import { processed, processedUnclaimed } from '../../inbox/inbox-transitions.ts';
 import type { RowTransition } from '../../inbox/row-transition.ts';
 import { mintToken } from '../event-id.ts';
+import { applied, type LastRaise } from '../last-sequence.ts';
 import type { Sql } from '../sql/database.ts';
 import { leasedNow } from './inbox-claim.ts';
-import { outcomeOf } from './inbox-outcome.ts';
+import { outcomeOf, processedBy } from './inbox-outcome.ts';
 import {
   CONFLICT_TRIES,
   isConflict,
@@ -19,7 +20,8 @@ import {
   readRow,
   run,
 } from './inbox-row.ts';
-import { insertOf, lockOf, updateOf } from './inbox-writes.ts';
+import { holdOrOvertaken, insertOf, lockOf, updateOf } from './inbox-writes.ts';
+import { writeLast } from './last-sequence.ts';
 import { isServerGone } from './mysql-error.ts';
 import type { StatementPart } from './statement.ts';
 import { inOneTransaction } from './whole-transaction.ts';
@@ -38,6 +40,8 @@ interface Recording {
   readonly hold: (sql: Sql) => Promise<boolean>;
   /** Records that it is processed, after the work. */
   readonly record: StatementPart;
+  /** The last applied sequence of its aggregate: held before the work, and raised after it. */
+  readonly raise: LastRaise | undefined;
 }
 
 /** As `commit` of the inbox in DynamoDB: the handler's work runs inside the transaction. */
@@ -56,6 +60,7 @@ export async function commit<Tx>(
   const recording: Recording = {
     hold: async (sql) => (await run(sql, lock, {})).length > 0,
     record: updateOf(rules, message.eventId, ours(claim), processed(rules)),
+    raise: applied(message),
   };
   try {
     await transact(ctx, made, recording, work, event, sending);
@@ -100,6 +105,7 @@ export async function commitUnclaimed<Tx>(
       { status: ['PROCESSING'], fence },
       { ...done, clear: ['leaseUntil', 'endsBy'] },
     ),
+    raise: applied(message),
   };
   try {
     await transact(ctx, made, recording, work, event, () => {});
@@ -123,7 +129,8 @@ async function failedEnd<Tx>(
   fence: string,
   error: unknown,
 ): Promise<CommitEnd> {
-  const outcome = made.progress === 'sent' ? await outcomeOf(ctx, message, fence) : 'aborted';
+  const outcome =
+    made.progress === 'sent' ? await outcomeOf(ctx, message.eventId, processedBy(fence)) : 'aborted';
   if (outcome === 'committed') return { status: 'committed', events: made.events };
   const isOutage = isOutageAt(made.progress, error);
   return { status: 'failed', error, wroteNothing: outcome === 'aborted', isOutage };
@@ -157,9 +164,9 @@ async function transact<Tx>(
 }
 
 async function transactOnce<Tx>(
-  { database, outbox }: MysqlInboxContext<Tx>,
+  { database, outbox, rules }: MysqlInboxContext<Tx>,
   made: HandlerTransaction,
-  { hold, record }: Recording,
+  { hold, record, raise }: Recording,
   work: HandlerWork,
   event: HandledEvent,
   sending: () => void,
@@ -170,15 +177,18 @@ async function transactOnce<Tx>(
       made.progress = 'refused';
       throw new MailroomError('CONDITION_FAILED', 'The message is not open for this commit.');
     }
+    // Before the handler's reads: until the end of the transaction, no other event of the aggregate is applied.
+    if (raise !== undefined) await holdOrOvertaken(sql, rules, raise);
     const events = await inOneTransaction(sql, 'mailroom_inbox', async () => {
       made.progress = 'work';
       const { writes, events: returned = [] } = await work(tx);
-      if (writes !== undefined) throw noWrites();
+      refuseWrites(writes);
       return returned;
     });
     made.progress = 'events';
     if (events.length > 0) await outbox.write(tx, events, event);
     await run(sql, record, {});
+    if (raise !== undefined) await writeLast(sql, raise);
     made.events = events.length;
     sending(); // it refuses a commit beside an un-awaited call, which is rolled back then
     made.progress = 'sent';
@@ -190,8 +200,10 @@ function isOutageAt(progress: TransactionStep, error: unknown): boolean {
   return progress === 'work' ? isServerGone(error) : isUnreachable(error);
 }
 
-function noWrites(): MailroomError {
-  return new MailroomError(
+/** @throws `NO_COMMIT` if a function of the consumer returned writes of DynamoDB */
+export function refuseWrites(writes: unknown): void {
+  if (writes === undefined) return;
+  throw new MailroomError(
     'NO_COMMIT',
     'A handler on MySQL returned `writes`. Write to your tables through `tx`, and return { events }.',
   );

@@ -53,6 +53,8 @@ const MESSAGE = {
   reason: 'base64?',
   result: 'base64?',
   past_attempts: 'base64?',
+  place: 'base64?',
+  superseded_by: 'number?',
   rejected_ids: 'base64?',
   claimed_at: 'number?',
   lease_until: 'number?',
@@ -74,22 +76,23 @@ const EFFECT = {
   effect_ended_at: 'number?',
 } as const;
 
-const READ = { ...MESSAGE, ...EFFECT };
+/** The columns of a message and its effects. */
+export const READ = { ...MESSAGE, ...EFFECT };
 
-const ROW = `SELECT ${Object.entries(READ)
-  .map(([name, type]) => `${selected(sourceOf(name), type)} AS ${name}`)
-  .join(', ')}
+/** The statement that reads messages, up to its condition. @param time - the form of a column with a time, as a number in text */
+export function selectionOf(columns: Columns, time: (column: string) => string): string {
+  const selected = Object.entries(columns).map(([name, type]) => {
+    const column = name.startsWith('effect_') ? `e.${name.slice('effect_'.length)}` : `i.${name}`;
+    if (type.startsWith('base64')) return `${encoded(column)} AS ${name}`;
+    if (type === 'boolean') return `${booleanText(column)} AS ${name}`;
+    const isTime = /_(at|until)$|ends_by$/.test(name);
+    return `${isTime ? time(column) : numberText(column)} AS ${name}`;
+  });
+  return `SELECT ${selected.join(', ')}
   FROM mailroom.inbox i LEFT JOIN mailroom.effect e ON e.consumer = i.consumer AND e.event_id = i.event_id WHERE `;
-
-function sourceOf(name: string): string {
-  return name.startsWith('effect_') ? `e.${name.slice('effect_'.length)}` : `i.${name}`;
 }
 
-function selected(column: string, type: (typeof READ)[keyof typeof READ]): string {
-  if (type.startsWith('base64')) return encoded(column);
-  if (type === 'boolean') return booleanText(column);
-  return /_(at|until|by)$/.test(column) ? untilUs(column) : numberText(column);
-}
+const ROW = selectionOf(READ, untilUs);
 
 /** Reads a message's row and its effects, with times of the rules' clock. */
 export async function readRow(
@@ -103,9 +106,14 @@ export async function readRow(
   const at = (us: number | undefined) => (us === undefined ? undefined : Math.round(now + us / 1_000));
   const [row] = rows;
   if (row === undefined) return undefined;
+  return { PK: rules.consumer, SK: eventId, ...messageOf(row, rows, at) } as unknown as InboxRow;
+}
+
+type Times = (time: number | undefined) => number | undefined;
+
+/** Makes a message of its rows, one for each effect. @param at - makes the time of a row a time of the message */
+export function messageOf(row: RowOf<typeof READ>, rows: readonly RowOf<typeof READ>[], at: Times): object {
   return present({
-    PK: rules.consumer,
-    SK: eventId,
     schema: SCHEMA,
     status: row.status,
     type: row.type,
@@ -119,6 +127,8 @@ export async function readRow(
     reason: row.reason,
     result: row.result,
     pastAttempts: row.past_attempts === undefined ? undefined : JSON.parse(row.past_attempts),
+    order: row.place === undefined ? undefined : JSON.parse(row.place),
+    supersededBy: row.superseded_by,
     rejectedIds: new Set(idsIn(row.rejected_ids)),
     claimedAt: at(row.claimed_at),
     leaseUntil: at(row.lease_until),
@@ -127,10 +137,10 @@ export async function readRow(
     effects: Object.fromEntries(
       rows.flatMap((one) => (one.effect_name === undefined ? [] : [[one.effect_name, effectOf(one, at)]])),
     ),
-  }) as unknown as InboxRow;
+  });
 }
 
-function effectOf(one: RowOf<typeof READ>, at: (us: number | undefined) => number | undefined): object {
+function effectOf(one: RowOf<typeof EFFECT>, at: Times): object {
   const nothingHappened = one.effect_nothing_happened;
   return present({
     status: one.effect_status,
@@ -154,7 +164,8 @@ function idsIn(entries = ''): string[] {
   return JSON.parse(`[${entries.slice(1)}]`);
 }
 
-function present(attributes: object): object {
+/** Attributes without those that a row does not have. */
+export function present(attributes: object): object {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined));
 }
 
@@ -190,8 +201,10 @@ export function isLocked(error: unknown): boolean {
   return errno === 1205 || errno === 3572;
 }
 
-/** The server refuses the login or its access (1044, 1045, 1130, 1142, 1143, 1227, 1698), or the database or a table is missing (1049, 1146). */
-const NOT_REACHED: ReadonlySet<number> = new Set([1044, 1045, 1049, 1130, 1142, 1143, 1146, 1227, 1698]);
+/** The server refuses the login or its access (1044, 1045, 1130, 1142, 1143, 1227, 1698), or the database, a table or a column is missing (1049, 1146, 1054). */
+const NOT_REACHED: ReadonlySet<number> = new Set([
+  1044, 1045, 1049, 1054, 1130, 1142, 1143, 1146, 1227, 1698,
+]);
 
 /** Returns true if one of Mailroom's own statements failed for a reason that is not the message's. */
 export function isUnreachable(error: unknown): boolean {

@@ -3,15 +3,14 @@ import { refusalBy } from '../../inbox/inbox-admission.ts';
 import { ours } from '../../inbox/inbox-conditions.ts';
 import { hasHappened, type RowsBefore, type RowTransition } from '../../inbox/row-transition.ts';
 import type { InboxRow } from '../inbox-row.ts';
+import { type LastRaise, Overtaken } from '../last-sequence.ts';
+import type { Sql } from '../sql/database.ts';
 import { FROM_NOW, KEY, NOW, TEXT, textParameter } from './expressions.ts';
-import { idEntry, keyOf, type MysqlInboxContext, readRow, repeated, run } from './inbox-row.ts';
+import { idEntry, isLocked, keyOf, type MysqlInboxContext, readRow, repeated, run } from './inbox-row.ts';
+import { holdLast, writeLast } from './last-sequence.ts';
 import { joined, part, type StatementPart } from './statement.ts';
 
-/** An attribute that has a column. The others belong to an order of events, or to a commit of DynamoDB, which this store has not. */
-type MysqlAttribute =
-  | Exclude<keyof RowTransition['set'], 'order' | 'commitId' | 'supersededBy'>
-  | 'rejectedAs'
-  | 'keepDays';
+type MysqlAttribute = keyof RowTransition['set'] | 'rejectedAs' | 'keepDays';
 
 /** The form in which a value is written. @param now - of the rules' clock */
 const FORMS = {
@@ -53,6 +52,9 @@ const COLUMNS: Readonly<
   fingerprint: ['fingerprint', 'text'],
   pastAttempts: ['past_attempts', 'json'],
   result: ['result', 'text'],
+  order: ['place', 'json'],
+  supersededBy: ['superseded_by', 'number'],
+  commitId: ['commit_id', 'key'],
   runAnyway: ['run_anyway', 'boolean', 'FALSE'],
   allowedAt: ['allowed_at', 'now'],
   allowedBy: ['allowed_by', 'text'],
@@ -74,8 +76,8 @@ type InboxOwner = Pick<InboxRules, 'consumer' | 'clock'>;
 function written({ clock }: InboxOwner, { set, clear: _clear, count: _count, ...more }: RowTransition) {
   const now = clock.now();
   return Object.entries({ ...set, ...more }).flatMap(([name, value]) => {
-    const column = COLUMNS[name as MysqlAttribute] as (typeof COLUMNS)[MysqlAttribute] | undefined;
-    if (value === undefined || column === undefined) return [];
+    const column = COLUMNS[name as MysqlAttribute];
+    if (value === undefined) return [];
     return [[column[0], FORMS[column[1]](value, now)] as const];
   });
 }
@@ -108,9 +110,7 @@ export function updateOf(
     ...written(owner, transition).map(([name, value]) =>
       joined([`${name} = `, name === 'rejected_ids' ? added(value) : value]),
     ),
-    ...clear.flatMap((name) =>
-      name === 'order' ? [] : [`${COLUMNS[name][0]} = ${COLUMNS[name][2] ?? 'NULL'}`],
-    ),
+    ...clear.map((name) => `${COLUMNS[name][0]} = ${COLUMNS[name][2] ?? 'NULL'}`),
     ...(count === undefined || count === 'kept' ? [] : [`attempts = ${COUNTED[count]}`]),
     `changed_at = ${NOW}`,
   ];
@@ -214,14 +214,29 @@ function rowsBefore({
 /**
  * Makes one transition, and returns the row as it is then. No statement tells reliably what it changed, because drivers and connections count in
  * different ways: the caller looks for the fence of its transition.
+ *
+ * @param raise - the change of the last applied sequence in the same transaction @default none
+ * @throws {@link Overtaken} if that number has changed: nothing was written
  */
 export async function writeTransition<Tx>(
   { rules, database }: MysqlInboxContext<Tx>,
   eventId: string,
   from: RowsBefore,
   transition: RowTransition,
+  raise?: LastRaise,
 ): Promise<InboxRow | undefined> {
   const read = () => readRow({ rules }, database, eventId);
+  if (raise !== undefined) {
+    await repeated(() =>
+      database.transaction(async (tx) => {
+        const sql = database.in(tx);
+        if (!(await wrote(sql, rules, eventId, from, transition))) return;
+        await holdOrOvertaken(sql, rules, raise);
+        await writeLast(sql, raise);
+      }),
+    );
+    return read();
+  }
   if (from.absent) {
     await repeated(() => run(database, insertOf(rules, eventId, transition), {}));
     const row = await read();
@@ -231,13 +246,44 @@ export async function writeTransition<Tx>(
   return read();
 }
 
-/** Makes one transition under a claim's fence. As `writeUnderFence` of the inbox in DynamoDB. */
+/** Makes a transition in a transaction. @returns false if the row is in no state that it may change */
+async function wrote(
+  sql: Sql,
+  rules: InboxRules,
+  eventId: string,
+  from: RowsBefore,
+  transition: RowTransition,
+): Promise<boolean> {
+  if (from.absent) {
+    await run(sql, insertOf(rules, eventId, transition), {});
+    if ((await readRow({ rules }, sql, eventId))?.fence === transition.set.fence) return true;
+  }
+  if ((await run(sql, lockOf(rules, eventId, from), {})).length === 0) return false;
+  await run(sql, updateOf(rules, eventId, from, transition), {});
+  return true;
+}
+
+/** Holds the last applied sequence in a transaction. @throws {@link Overtaken} if it has changed, or another transaction holds it for too long */
+export async function holdOrOvertaken(
+  sql: Sql,
+  { clock }: Pick<InboxRules, 'clock'>,
+  raise: LastRaise,
+): Promise<void> {
+  const isHeld = await holdLast(sql, raise).catch((error: unknown) => {
+    if (isLocked(error)) return false;
+    throw error;
+  });
+  if (!isHeld) throw new Overtaken(clock.now());
+}
+
+/** Makes one transition under a claim's fence. As `writeUnderFence` of the inbox in DynamoDB. @throws {@link Overtaken} */
 export async function underFence<Tx>(
   ctx: MysqlInboxContext<Tx>,
   claim: Claim,
   transition: RowTransition,
+  raise?: LastRaise,
 ): Promise<InboxRefusal | undefined> {
   const { message } = claim;
-  const row = await writeTransition(ctx, message.eventId, ours(claim), transition);
+  const row = await writeTransition(ctx, message.eventId, ours(claim), transition, raise);
   return hasHappened(row, claim, transition) ? undefined : refusalBy(ctx.rules, message, row);
 }

@@ -1,4 +1,3 @@
-import { MailroomError } from '../../base/errors.ts';
 import type { Inbox } from '../../consume/inbox-port.ts';
 import type { Claim, InboxSettings } from '../../inbox/inbox.ts';
 import { fenceLost, isOurs, refusalBy } from '../../inbox/inbox-admission.ts';
@@ -6,6 +5,7 @@ import { ours } from '../../inbox/inbox-conditions.ts';
 import { openedNow } from '../../inbox/inbox-history.ts';
 import { cutOff, failed, outOfTime, processed, released, resultJson } from '../../inbox/inbox-transitions.ts';
 import { unreadableMark } from '../event-id.ts';
+import { applied } from '../last-sequence.ts';
 import { encoded, epochMs, FROM_NOW, KEY, NOW, numberText, textParameter } from './expressions.ts';
 import { claim, reject, rejectUnclaimed } from './inbox-claim.ts';
 import { commit, commitUnclaimed } from './inbox-commit.ts';
@@ -20,6 +20,7 @@ import {
   run,
 } from './inbox-row.ts';
 import { lockOf, underFence } from './inbox-writes.ts';
+import { readLastSequence } from './last-sequence.ts';
 import { joined, part } from './statement.ts';
 
 /** The inbox of a consumer in MySQL or MariaDB: the rules of the inbox in DynamoDB, by the database's clock. */
@@ -33,11 +34,12 @@ export function mysqlInbox<Tx>({
     rules,
     open: () => open(ctx),
     read: (eventId) => readRow(ctx, ctx.database, eventId),
-    lastSequence: noOrder,
-    supersede: noOrder,
+    lastSequence: (key) => readLastSequence(ctx.database, key),
+    supersede: (held, supersededBy) => underFence(ctx, held, processed(rules, { supersededBy })),
     claim: (message, options) => claim(ctx, message, options),
     renew: (held) => renew(ctx, held),
-    complete: (held, result) => underFence(ctx, held, processed(rules, { result: resultJson(result) })),
+    complete: (held, result) =>
+      underFence(ctx, held, processed(rules, { result: resultJson(result) }), applied(held.message)),
     fail: (held, ...end) => underFence(ctx, held, failed(rules, held, ...end)),
     release: (held, ...end) => underFence(ctx, held, released(rules, held, ...end)),
     cutOff: (held, ...end) => underFence(ctx, held, cutOff(rules, held, ...end)),
@@ -120,9 +122,4 @@ function open<Tx>({ rules, database }: MysqlInboxContext<Tx>): Promise<void> {
     };
   };
   return openedNow(rules, read);
-}
-
-/** A consumer with an order is refused when it is created. */
-async function noOrder(): Promise<never> {
-  throw new MailroomError('BAD_CONSUMER', 'An inbox in MySQL has no order of events.');
 }

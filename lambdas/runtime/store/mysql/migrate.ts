@@ -3,6 +3,7 @@ import type { Database, Sql } from '../sql/database.ts';
 import { type Migrated, refuseNewer } from '../sql/schema-version.ts';
 import { readOneRow, readRows } from '../sql/sql-rows.ts';
 import { NOW, numberText } from './expressions.ts';
+import { mysqlErrno } from './mysql-error.ts';
 import { MIGRATIONS, PREPARE } from './schema.ts';
 import { refuseServer, refuseSettings } from './server-check.ts';
 
@@ -42,7 +43,7 @@ export async function migrateMysql<Tx>(database: Database<Tx>): Promise<Migrated
       const from = await schemaVersion(sql);
       refuseNewer(from, SCHEMA_VERSION);
       for (const { version, statements } of MIGRATIONS.filter((step) => step.version > from)) {
-        for (const text of statements) await sql.query(text);
+        for (const text of statements) await applied(sql, text);
         await sql.query(`INSERT IGNORE INTO mailroom.migration (version, applied_at) VALUES (?, ${NOW})`, [
           version,
         ]);
@@ -52,6 +53,16 @@ export async function migrateMysql<Tx>(database: Database<Tx>): Promise<Migrated
     } finally {
       await sql.query("DO RELEASE_LOCK('mailroom_migration')").catch(() => {}); // the server releases that of a lost connection
     }
+  });
+}
+
+/** The column exists. */
+const DUPLICATE_COLUMN = 1060;
+
+/** Runs a statement of a migration. One that adds columns adds all of them or none. */
+async function applied(sql: Sql, text: string): Promise<void> {
+  await sql.query(text).catch((error: unknown) => {
+    if (mysqlErrno(error) !== DUPLICATE_COLUMN) throw error; // an earlier migration ended after this statement
   });
 }
 

@@ -26,6 +26,7 @@ export const TABLES = [
   'inbox',
   'effect',
   'inbox_retention',
+  'last_sequence',
 ] as const;
 
 /** The first statements of a migration. */
@@ -43,6 +44,7 @@ export const PREPARE: readonly string[] = [
  * - `aggregate_type` and `aggregate_id` are keys for readers of the binlog: without a key, they do not keep the order of an aggregate's events.
  * - `pending` is the queue.
  * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
+ * - `last_sequence` has the last applied sequence of each aggregate at a consumer with an order. Its rows are never deleted.
  * - Times are UTC. No table has a sequence: a reader that follows one misses events that commit late.
  * - Keys of text are bytes: collations of MySQL ignore trailing spaces.
  */
@@ -178,6 +180,22 @@ export const MIGRATIONS: readonly MysqlMigration[] = [
   since DATETIME(6) NOT NULL,
   days INT NOT NULL,
   PRIMARY KEY (consumer, since)`,
+      ),
+    ],
+  },
+  {
+    version: 2,
+    statements: [
+      `ALTER TABLE mailroom.inbox ADD COLUMN place MEDIUMTEXT, ADD COLUMN superseded_by BIGINT, ADD COLUMN commit_id VARBINARY(64)`,
+      table(
+        'last_sequence',
+        `  consumer VARBINARY(512) NOT NULL,
+  place VARBINARY(2048) NOT NULL,
+  last BIGINT NOT NULL,
+  event_id VARBINARY(512),
+  at DATETIME(6) NOT NULL,
+  PRIMARY KEY (consumer, place),
+  CONSTRAINT last_sequence_is_safe CHECK (last BETWEEN 0 AND 9007199254740991)`,
       ),
     ],
   },

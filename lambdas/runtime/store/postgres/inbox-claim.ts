@@ -14,11 +14,11 @@ import {
 import type { Claim, InboxRefusal, Message } from '../../inbox/inbox.ts';
 import { admissionOf, refusalBy } from '../../inbox/inbox-admission.ts';
 import { abandoned, claimable, readmissible, rejectable } from '../../inbox/inbox-conditions.ts';
-import { passesOver, rejected, rejectedUnclaimed, SKIP_LOOKS } from '../../inbox/inbox-transitions.ts';
+import { rejected, rejectedUnclaimed } from '../../inbox/inbox-transitions.ts';
 import type { EffectStates } from '../../inbox/past-attempts.ts';
 import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 import { mintToken } from '../event-id.ts';
-import { type LastRaise, Overtaken, passedOver } from '../last-sequence.ts';
+import { passingOver } from '../sql/passing-over.ts';
 import { isLocked, type PostgresInboxContext, readRow, run, runAlone } from './inbox-row.ts';
 import { transitionOf, underFence, writeTransition } from './inbox-writes.ts';
 import { readLastSequence } from './last-sequence.ts';
@@ -93,9 +93,10 @@ export async function reject<Tx>(
   error: unknown,
   effects: EffectStates,
 ): Promise<InboxRefusal | undefined> {
-  const { message } = held;
-  const refusal = await skipping(ctx, message, rejected(ctx.rules, held, error, effects), (...wanted) =>
-    underFence(ctx, held, ...wanted),
+  const rejection = rejected(ctx.rules, held, error, effects);
+  const lastSequence = (key: string) => readLastSequence(ctx.database, key);
+  const refusal = await passingOver(held.message.place, rejection, lastSequence, (raise) =>
+    underFence(ctx, held, rejection, raise),
   );
   return refusal?.status === 'rejected' ? undefined : refusal;
 }
@@ -134,27 +135,10 @@ function writeRejection<Tx>(
   from: RowsBefore,
   rejection: RowTransition,
 ): Promise<boolean> {
-  return skipping(ctx, message, rejection, (...wanted) =>
-    writeTransition(ctx, message.eventId, from, ...wanted),
+  const lastSequence = (key: string) => readLastSequence(ctx.database, key);
+  return passingOver(message.place, rejection, lastSequence, (raise) =>
+    writeTransition(ctx, message.eventId, from, rejection, raise),
   );
-}
-
-/** Writes a rejection, and passes over its number in the same transaction. @throws `Overtaken` if the number does not stop changing */
-async function skipping<Tx, R>(
-  { database }: PostgresInboxContext<Tx>,
-  { place }: Message,
-  rejection: RowTransition,
-  write: (rejection: RowTransition, raise?: LastRaise) => Promise<R>,
-): Promise<R> {
-  if (!passesOver(place, rejection)) return write(rejection);
-  for (let look = 1; ; look += 1) {
-    const seen = await readLastSequence(database, place.order.key);
-    try {
-      return await write(rejection, passedOver(place.order, seen));
-    } catch (error) {
-      if (!(error instanceof Overtaken) || look === SKIP_LOOKS) throw error;
-    }
-  }
 }
 
 /** The refusal by the current row. */

@@ -1,0 +1,91 @@
+import type { StoredMessageRow } from '../../operations/inbox-rows.ts';
+import { inboxKey } from '../keys.ts';
+import type { Sql } from '../sql/database.ts';
+import type { RowOf } from '../sql/sql-rows.ts';
+import { readInboxRow } from '../stored-rows.ts';
+import { epochMs } from './expressions.ts';
+import { keyOf, messageOf, present, READ, run, selectionOf } from './inbox-row.ts';
+import { joined, type StatementPart } from './statement.ts';
+
+/** The columns that only operators read. */
+const MORE = {
+  consumer: 'base64',
+  event_id: 'base64',
+  processed_at: 'number?',
+  rejected_at: 'number?',
+  allowed_at: 'number?',
+  allowed_by: 'base64?',
+  allowed_reason: 'base64?',
+  resolved_by: 'base64?',
+  resolved_reason: 'base64?',
+  discarded_at: 'number?',
+  discarded_by: 'base64?',
+  discarded_reason: 'base64?',
+  replaced_by: 'base64?',
+  commit_id: 'base64?',
+  expires_at: 'number?',
+  changed_at: 'number',
+} as const;
+
+const COLUMNS = { ...READ, ...MORE };
+
+const ROWS = selectionOf(COLUMNS, epochMs);
+
+/** A message's key and its row. Times are those of the database. */
+export interface MysqlMessage {
+  readonly consumer: string;
+  readonly eventId: string;
+  /** When its row was changed last, epoch milliseconds. */
+  readonly changedAt: number;
+  readonly row: StoredMessageRow | undefined;
+}
+
+/** Reads messages, by their consumers and ids. @param where - a condition of `i` */
+async function readMessages(sql: Sql, where: StatementPart): Promise<MysqlMessage[]> {
+  const rows = await run(sql, joined([ROWS, where, ' ORDER BY i.consumer, i.event_id, e.name']), COLUMNS);
+  const messages = new Map<string, RowOf<typeof COLUMNS>[]>();
+  for (const row of rows) {
+    const key = JSON.stringify([row.consumer, row.event_id]);
+    messages.set(key, [...(messages.get(key) ?? []), row]);
+  }
+  return [...messages.values()].map(([row, ...more]) => columnsOf(row as RowOf<typeof COLUMNS>, more));
+}
+
+/** Reads a message; `undefined` if it does not exist. */
+export async function messageRow(
+  sql: Sql,
+  consumer: string,
+  eventId: string,
+): Promise<MysqlMessage | undefined> {
+  return (await readMessages(sql, keyOf({ consumer }, eventId)))[0];
+}
+
+function columnsOf(row: RowOf<typeof COLUMNS>, more: readonly RowOf<typeof COLUMNS>[]): MysqlMessage {
+  const { consumer, event_id: eventId, status, changed_at } = row;
+  const at = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms));
+  const changedAt = Math.round(changed_at);
+  const message = messageOf(row, [row, ...more], at);
+  const item = present({
+    ...message,
+    ...inboxKey(consumer, eventId),
+    fence: row.fence ?? '',
+    unfinished: row.unfinished || undefined,
+    outOfTime: row.out_of_time || undefined,
+    runAnyway: row.run_anyway || undefined,
+    rejectedIds: row.rejected_ids === undefined ? undefined : Reflect.get(message, 'rejectedIds'),
+    processedAt: at(row.processed_at) ?? (status === 'PROCESSED' ? changedAt : undefined),
+    rejectedAt: at(row.rejected_at),
+    allowedAt: at(row.allowed_at),
+    allowedBy: row.allowed_by,
+    allowedReason: row.allowed_reason,
+    resolvedBy: row.resolved_by,
+    resolvedReason: row.resolved_reason,
+    discardedAt: at(row.discarded_at) ?? (status === 'DISCARDED' ? changedAt : undefined),
+    discardedBy: row.discarded_by,
+    discardedReason: row.discarded_reason,
+    replacedBy: row.replaced_by,
+    commitId: row.commit_id,
+    expiresAt: row.expires_at === undefined ? undefined : Math.ceil(row.expires_at / 1_000),
+  });
+  return { consumer, eventId, changedAt, row: readInboxRow(item as never) };
+}
