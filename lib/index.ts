@@ -10,7 +10,26 @@ export type {
   InboxConsumerProps,
   RetryOptions,
 } from './consumer/inbox-consumer-props.ts';
-export type { ExistingPostgres, PostgresDatabase, RdsPostgres } from './database/postgres-database.ts';
+export type { ExistingDatabase, MailroomDatabase, RdsDatabase } from './database/database-connection.ts';
+export type { DatabaseAlarmsOptions } from './database-mailroom/database-alarms.ts';
+export type {
+  DatabaseConsumerProps,
+  DatabaseLoginProps,
+  DatabaseMailroom,
+  DatabaseMailroomProps,
+  DatabaseProducerProps,
+} from './database-mailroom/database-mailroom.ts';
+export type { DatabaseOutboxRelay, DatabaseRelayOptions } from './database-mailroom/database-outbox-relay.ts';
+export {
+  MysqlMailroom,
+  type MysqlMailroomProps,
+  type MysqlRelayOptions,
+} from './database-mailroom/mysql-mailroom.ts';
+export {
+  PostgresMailroom,
+  type PostgresMailroomProps,
+  type PostgresRelayOptions,
+} from './database-mailroom/postgres-mailroom.ts';
 export { DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './functions/service-function.ts';
@@ -40,16 +59,3 @@ export { Mailroom } from './mailroom.ts';
 export type { AlarmTopics } from './monitoring/alarm-plan.ts';
 export type { AlarmThresholds } from './monitoring/thresholds.ts';
 export { OverviewDashboard, type OverviewDashboardProps } from './overview-dashboard.ts';
-export type { PostgresAlarmsOptions } from './postgres/postgres-alarms.ts';
-export {
-  type PostgresConsumerProps,
-  type PostgresLoginProps,
-  PostgresMailroom,
-  type PostgresMailroomProps,
-  type PostgresProducerProps,
-} from './postgres/postgres-mailroom.ts';
-export {
-  PostgresOutboxRelay,
-  type PostgresOutboxRelayProps,
-  type PostgresRelayOptions,
-} from './postgres/postgres-outbox-relay.ts';

@@ -20,7 +20,7 @@ type Dimensions = 'service,table' | 'consumer,service,table';
 const NAMES: PropNames<OverviewDashboardProps> = { dashboardName: 'optional' };
 
 /**
- * One dashboard of all Mailrooms of an account and region, whichever app deploys them, also in PostgreSQL: it searches their metrics by name. A
+ * One dashboard of all Mailrooms of an account and region, whichever app deploys them, also in PostgreSQL and MySQL: it searches their metrics by name. A
  * Mailroom appears when it has sent its first metric. Each line is labeled with its table, and its consumer.
  *
  * It has no alarms: `DeliveryAlarms` has those of one Mailroom.

@@ -44,6 +44,7 @@ export const FUNCTION_ENVIRONMENT: Readonly<Record<string, string>> = {
   ...relaySettings.encode(relayConfig({ sources: ['bench'] })),
   ...auditSettings.encode({ tableName: 'Mailroom', sinceMs: 3_600_000, everyMs: 900_000 }),
   ...heartbeatSettings.encode({ ...producer, everyMs: 300_000 }),
+  MAILROOM_MYSQL: 'mysql://bench@127.0.0.1/bench',
   MAILROOM_POSTGRES: 'postgresql://bench@127.0.0.1/bench',
   MAILROOM_POLL_MS: '200',
   BANK_FUNCTION_NAME: 'bank',

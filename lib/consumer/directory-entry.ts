@@ -5,8 +5,8 @@ import { type ConsumerEntry, consumerEntryName } from '../../lambdas/runtime/ope
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { ConsumerSettings } from '../checks/timings.ts';
 import { type IInboxConsumer, SLO_PERCENTILE } from '../mailroom/consumer-interface.ts';
+import { inboxEngine } from '../mailroom/database-inboxes.ts';
 import { directoryEntry } from '../mailroom/directory-parameter.ts';
-import { isInboxInPostgres } from '../mailroom/postgres-inboxes.ts';
 import { externalRuleName, subscribed } from './consumer-intake.ts';
 import { inboxSince } from './fixed-name.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
@@ -46,7 +46,7 @@ export function writeDirectoryEntry(
     },
     inboxRetentionDays: settings.inboxRetention.toDays(),
     inboxSince: inboxSince(props.movedFrom),
-    ...(isInboxInPostgres(consumer.function) && { inbox: 'postgres' }),
+    inbox: inboxEngine(consumer.function),
     schema: SCHEMA,
   });
   directoryEntry(consumer, consumerEntryName(table, props.name), entry);

@@ -8,20 +8,21 @@ import {
   connect,
   databaseProblems,
   loginProblems,
-  type PostgresDatabase,
-} from '../database/postgres-database.ts';
+  type MailroomDatabase,
+} from '../database/database-connection.ts';
 import {
   areIsolated,
   databaseClients,
   databaseSubnets,
   subnetProblems,
-} from '../database/postgres-network.ts';
+} from '../database/database-network.ts';
+import { POSTGRES } from '../database/database-server.ts';
 import type { MailroomFunctionProps } from '../functions/function-props.ts';
 
 /** A PostgreSQL database that a scheduled audit reads, beside the table. */
 export interface AuditedPostgres {
   /** The database of the `PostgresMailroom` on the bus. Its stack must not depend on that of the audit. */
-  readonly database: PostgresDatabase;
+  readonly database: MailroomDatabase;
   /** The login of the audit, a member of `mailroom_auditor`. @default mailroom_audit_login, or `user` of an existing database */
   readonly user?: string;
   /** The secret of its login, for an existing database. @default the secret of the database */
@@ -48,8 +49,8 @@ export function auditedPostgresProblems(audited: AuditedPostgres): string[] {
   const { database } = audited;
   const subnets = subnetsOf(audited);
   return [
-    ...databaseProblems(database),
-    ...loginProblems('postgres.user', loginOf(audited).user),
+    ...databaseProblems(POSTGRES, database),
+    ...loginProblems(POSTGRES, 'postgres.user', loginOf(audited).user),
     ...(database.vpc && subnets ? subnetProblems('postgres.vpcSubnets', database.vpc, subnets) : []),
     ...unless(
       !('server' in database) || audited.secret === undefined,
@@ -76,7 +77,7 @@ export function besideDatabase(
 export function letRead(scope: Construct, audit: LambdaFunction, audited: AuditedPostgres): void {
   const { vpc } = audited.database;
   const vpcSubnets = subnetsOf(audited);
-  connect(scope, audit, audited.database, loginOf(audited));
+  connect(scope, audit, POSTGRES, audited.database, loginOf(audited));
   if (vpc && vpcSubnets && areIsolated(vpc, vpcSubnets))
     Annotations.of(scope).addWarningV2(
       'cdk-mailroom:auditWithoutRoute',

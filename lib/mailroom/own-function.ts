@@ -12,11 +12,12 @@ import { moduleUrl } from '../functions/module-url.ts';
 import { ServiceFunction, type ServiceFunctionProps } from '../functions/service-function.ts';
 
 /** A function of a Mailroom itself: a folder of `lambdas/`. */
-type OwnFunction =
+export type OwnFunction =
   | 'relay-stream'
   | 'relay-sweep'
   | 'audit'
   | 'heartbeat'
+  | 'mysql-relay'
   | 'postgres-audit'
   | 'postgres-relay';
 

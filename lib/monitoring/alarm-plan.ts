@@ -131,7 +131,7 @@ export function alarmDescription(
   return [what + needs, `Run first: ${command}`, `Then read: ${runbook}#${anchor}`].join('\n');
 }
 
-/** The option of a command that reads rows in PostgreSQL, whose address is not in AWS. */
+/** The option of a command that reads rows in a database, whose address is not in AWS. */
 export const ON_DATABASE = ' --database "$DATABASE_URL"';
 
 /**

@@ -16,12 +16,12 @@ const CONSTRUCTS = {
   Mailroom: [],
   MailroomBus: [],
   MailroomTable: [],
+  MysqlMailroom: ['database'],
   OutboxAudit: ['table', 'bus'],
   OutboxHeartbeat: ['table', 'shards', 'streamLease'],
   OutboxRelay: ['table', 'bus', 'shards', 'streamLease', 'sources'],
   OverviewDashboard: [],
   PostgresMailroom: ['database'],
-  PostgresOutboxRelay: ['database', 'bus', 'name', 'sources'],
   ServiceFunction: ['service'],
 } as const;
 

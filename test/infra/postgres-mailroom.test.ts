@@ -30,7 +30,7 @@ import {
   InboxConsumer,
   Mailroom,
   MailroomBus,
-  type PostgresDatabase,
+  type MailroomDatabase,
   PostgresMailroom,
   type PostgresMailroomProps,
   ServiceFunction,
@@ -80,7 +80,7 @@ function system(
   return { app, data, stack, shop, vpc, cluster, mailroom, producer };
 }
 
-const existing = (stack: Stack, more: object = {}): PostgresDatabase => ({
+const existing = (stack: Stack, more: object = {}): MailroomDatabase => ({
   secret: new Secret(stack, 'Secret'),
   user: 'mailroom_all',
   databaseName: 'shop',

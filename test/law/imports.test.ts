@@ -80,6 +80,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   lambdas: upTo('operations'),
   'lambdas/postgres-audit': ['lambdas', ...upTo('store/postgres'), 'lambdas/runtime/postgres'],
   'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],
+  'lambdas/mysql-relay': [...upTo('bus'), 'lambdas/runtime/mysql'],
   'lambdas/example': ['lambdas/runtime'],
   testing: upTo('operations'),
   lib: [
@@ -89,17 +90,17 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'lib/mailroom',
     'lib/consumer',
     'lib/monitoring',
-    'lib/postgres',
+    'lib/database-mailroom',
     ...upTo('operations'),
     ...CDK,
   ],
   'lib/checks': [...upTo('relay'), ...CDK],
   'lib/functions': ['lib/checks', ...upTo('events'), ...CDK],
-  'lib/database': ['lib/checks', 'lib/functions', ...CDK],
+  'lib/database': ['lib/checks', 'lib/functions', ...upTo('base'), ...CDK],
   'lib/mailroom': ['lib/checks', 'lib/functions', 'lib/database', ...upTo('operations'), ...CDK],
   'lib/consumer': ['lib/checks', 'lib/functions', 'lib/mailroom', ...upTo('operations'), ...CDK],
   'lib/monitoring': ['lib/checks', 'lib/mailroom', 'lib/consumer', ...upTo('operations'), ...CDK],
-  'lib/postgres': [
+  'lib/database-mailroom': [
     'lib/checks',
     'lib/database',
     'lib/functions',
@@ -108,7 +109,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'lambdas/runtime/base',
     'lambdas/runtime/events',
     'lambdas/runtime/observe',
+    'lambdas/runtime/relay',
     'lambdas/runtime/postgres',
+    'lambdas/runtime/mysql',
     ...CDK,
   ],
   'lib/example': ['lib', 'lib/functions', 'lib/consumer', 'lambdas/example', ...upTo('base'), ...CDK],
@@ -265,13 +268,18 @@ describe('the law of the tree', () => {
     const may =
       /^(node:[\w/]+|@aws-sdk\/[\w-]+|@aws-lambda-powertools\/[\w/-]+|@standard-schema\/spec|@opentelemetry\/api|p-limit|p-map|zod(\/mini)?)$/;
     const ofBridge = /^(amqplib|kafkajs|@nats-io\/[\w-]+)$/;
-    const ofPostgres = (entry: string) =>
-      /^lambdas\/(postgres-(audit|relay)\/|runtime\/postgres|example\/orders\/postgres\/)/.test(entry);
+    const drivers = new Map([
+      ['postgres', 'pg'],
+      ['mysql', 'mysql2/promise'],
+    ]);
+    /** The driver of the database that a file is for. */
+    const driverOf = (entry: string) =>
+      drivers.get(/^lambdas\/(?:runtime\/|example\/orders\/)?(postgres|mysql)/.exec(entry)?.[1] ?? '');
     for (const entry of entries) {
       const mayBoth = (name: string) =>
         may.test(name) ||
         (entry.startsWith('lambdas/example/bridge/') && ofBridge.test(name)) ||
-        (ofPostgres(entry) && name === 'pg');
+        name === driverOf(entry);
       const packages = [...loadedBy(entry, imports)].filter((name) => !name.endsWith('.ts'));
       expect(
         packages.filter((name) => !mayBoth(name)),

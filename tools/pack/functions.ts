@@ -13,6 +13,7 @@ export const BUILT_FUNCTIONS = [
   'relay-sweep',
   'audit',
   'heartbeat',
+  'mysql-relay',
   'postgres-audit',
   'postgres-relay',
 ] as const;

@@ -13,6 +13,7 @@ const SECTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     Testing: '/testing',
     'Without the CDK': '/without-cdk',
     PostgreSQL: '/postgres',
+    MySQL: '/mysql',
     'Other queues': '/queues',
     'Other sources': '/sources',
     Cost: '/cost',

@@ -9,25 +9,26 @@ import type { IEventBus, Rule } from 'aws-cdk-lib/aws-events';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Tracing } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
+import { DATABASE_NAMES } from '../../lambdas/runtime/base/database-engine.ts';
 import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
-import { postgresRelaySettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { between, refuse, refuseNames, unless, wholeDays } from '../checks/refusal.ts';
 import { SCHEDULE_MIN } from '../checks/timings.ts';
-import { connect, loginProblems, type PostgresDatabase } from '../database/postgres-database.ts';
+import { connect, loginProblems, type MailroomDatabase } from '../database/database-connection.ts';
 import {
   areIsolated,
   databaseClients,
   databaseSubnets,
   explainRules,
   subnetProblems,
-} from '../database/postgres-network.ts';
+} from '../database/database-network.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import { publishOn } from '../mailroom/bus-publishers.ts';
 import { ownFunction, scheduleRuns } from '../mailroom/own-function.ts';
+import type { DatabaseKind, RelayChoices } from './database-kind.ts';
 
-/** Options of the relay of a {@link PostgresMailroom}. */
-export interface PostgresRelayOptions {
-  /** The login of the relay, a member of `mailroom_relay`. @default mailroom_relay_login, or `user` of an existing database */
+/** Options of the relay of a {@link PostgresMailroom} or a {@link MysqlMailroom}. */
+export interface DatabaseRelayOptions {
+  /** The login of the relay. @default mailroom_relay_login, or `user` of an existing database */
   readonly user?: string;
   /** The pause after a pass that found no event: 50 milliseconds to 1 minute. @default 500 milliseconds */
   readonly poll?: Duration;
@@ -41,12 +42,6 @@ export interface PostgresRelayOptions {
   readonly maxAttempts?: number;
   /** The retention of a published event, in whole days. @default 7 days */
   readonly publishedRetention?: Duration;
-  /**
-   * `aggregate` publishes the events of an aggregate one after another. A DEAD event holds up those behind it until it is requeued or discarded.
-   *
-   * @default in any order
-   */
-  readonly orderBy?: 'aggregate';
   /** Memory in MB. The function runs all the time, for 8.64 USD a month at 256 MB. @default 256 */
   readonly memoryMb?: number;
   /** The subnets of the function, with a route to EventBridge. @default the private subnets of the VPC, or the isolated ones */
@@ -61,9 +56,9 @@ export interface PostgresRelayOptions {
   readonly createEndpoints?: boolean;
 }
 
-/** Properties of a {@link PostgresOutboxRelay}. */
-export interface PostgresOutboxRelayProps extends PostgresRelayOptions {
-  readonly database: PostgresDatabase;
+/** Properties of a {@link DatabaseOutboxRelay}, with the choices of its kind of database. */
+interface DatabaseOutboxRelayProps extends DatabaseRelayOptions {
+  readonly database: MailroomDatabase;
   readonly bus: IEventBus;
   /** The dimension `table` of its metrics. */
   readonly name: string;
@@ -73,7 +68,7 @@ export interface PostgresOutboxRelayProps extends PostgresRelayOptions {
   readonly tracing?: Tracing | undefined;
 }
 
-const NAMES: PropNames<PostgresOutboxRelayProps> = {
+const NAMES: PropNames<DatabaseOutboxRelayProps> = {
   database: 'required',
   bus: 'required',
   name: 'required',
@@ -85,7 +80,6 @@ const NAMES: PropNames<PostgresOutboxRelayProps> = {
   claimLease: 'optional',
   maxAttempts: 'optional',
   publishedRetention: 'optional',
-  orderBy: 'optional',
   memoryMb: 'optional',
   vpcSubnets: 'optional',
   createEndpoints: 'optional',
@@ -95,17 +89,25 @@ const NAMES: PropNames<PostgresOutboxRelayProps> = {
 };
 
 /**
- * The relay of a PostgreSQL database: a function that a rule invokes each minute, and that polls for a minute. No concurrency is reserved (a
+ * The relay of a database: a function that a rule invokes each minute, and that polls for a minute. No concurrency is reserved (a
  * new account has none to spare): two runs that overlap publish different events, because each claims its own.
  */
-export class PostgresOutboxRelay extends Construct {
+export class DatabaseOutboxRelay extends Construct {
   readonly function: ServiceFunction;
   /** Runs the function each minute. */
   readonly rule: Rule;
 
-  constructor(scope: Construct, id: string, props: PostgresOutboxRelayProps) {
+  /** @internal */
+  constructor(scope: Construct, id: string, props: DatabaseOutboxRelayProps, kind: DatabaseKind) {
     super(scope, id);
-    refuseNames(`The relay ${this.node.path}`, props, NAMES);
+    const choices = Object.keys(kind.choices);
+    refuseNames(`The relay ${this.node.path}`, props, {
+      ...NAMES,
+      ...Object.fromEntries(choices.map((name) => [name, 'optional'])),
+    });
+    const chosen: RelayChoices = Object.fromEntries(
+      Object.entries(props).filter(([name]) => choices.includes(name)),
+    );
     const { database, bus, name, removalPolicy, encryptionKey, tracing } = props;
     const { vpc } = database;
     const user = props.user ?? ('server' in database ? 'mailroom_relay_login' : database.user);
@@ -117,7 +119,7 @@ export class PostgresOutboxRelay extends Construct {
     const vpcSubnets = vpc && (props.vpcSubnets ?? databaseSubnets(vpc));
     const leaseMin = publishTimeout.toMilliseconds() * 2 + 2_000;
     refuse(`The relay ${this.node.path}`, [
-      ...loginProblems('relay.user', user),
+      ...loginProblems(kind, 'relay.user', user),
       ...between('relay.poll', poll, Duration.millis(50), Duration.minutes(1), ''),
       ...between('relay.timeout', timeout, Duration.seconds(75), Duration.minutes(15), ''),
       ...between('relay.publishTimeout', publishTimeout, Duration.millis(100), Duration.minutes(1), ''),
@@ -126,10 +128,8 @@ export class PostgresOutboxRelay extends Construct {
         `relay.claimLease is ${claimLease.toMilliseconds()} ms, but must be more than ${leaseMin} ms: twice publishTimeout, plus 2 seconds. Raise it.`,
       ),
       ...wholeDays('relay.publishedRetention', publishedRetention),
-      ...unless(
-        props.orderBy === undefined || props.orderBy === 'aggregate',
-        `relay.orderBy is ${JSON.stringify(props.orderBy)}, but must be "aggregate". Use it, or omit orderBy.`,
-      ),
+      ...choiceProblems(kind, chosen),
+      ...kind.relayProblems(database, chosen),
       ...(vpc && vpcSubnets ? subnetProblems('relay.vpcSubnets', vpc, vpcSubnets) : []),
     ]);
     const config = {
@@ -140,35 +140,35 @@ export class PostgresOutboxRelay extends Construct {
       maxAttempts: props.maxAttempts ?? 10,
       publishedRetentionDays: publishedRetention.toDays(),
       pollMs: poll.toMilliseconds(),
-      orderBy: props.orderBy,
     };
+    const server = DATABASE_NAMES[kind.engine];
     const sourcesText = () => JSON.stringify(props.sources());
     const network = vpc && {
       vpc,
       vpcSubnets: vpcSubnets ?? {},
-      securityGroups: [databaseClients(this, vpc, 'The Mailroom relay of a PostgreSQL database')],
+      securityGroups: [databaseClients(this, vpc, `The Mailroom relay of a ${server} database`)],
     };
     this.function = ownFunction(
       this,
       'Function',
-      'postgres-relay',
+      `${kind.engine}-relay`,
       { removalPolicy, encryptionKey, tracing, ...(network && { functionProps: network }) },
       {
         service: 'mailroom-relay',
-        description: 'Mailroom relay of a PostgreSQL database',
+        description: `Mailroom relay of a ${server} database`,
         timeout,
         memoryMb: props.memoryMb ?? 256,
         environment: {
-          ...postgresRelaySettings.encode(config),
+          ...kind.relayVariables(config, chosen),
           MAILROOM_SOURCES: Lazy.string({ produce: sourcesText }),
         },
       },
     );
-    connect(this, this.function, database, { user });
+    connect(this, this.function, kind, database, { user });
     publishOn(bus, this.function, props.sources);
     if (vpc && vpcSubnets) this.reach(vpc, vpcSubnets, props);
     this.rule = scheduleRuns(this, this.function, {
-      description: 'Runs the relay of a PostgreSQL database.',
+      description: `Runs the relay of a ${server} database.`,
       every: SCHEDULE_MIN,
       maxEventAge: SCHEDULE_MIN,
     });
@@ -177,7 +177,7 @@ export class PostgresOutboxRelay extends Construct {
   private reach(
     vpc: IVpc,
     subnets: SubnetSelection,
-    { createEndpoints, database }: PostgresOutboxRelayProps,
+    { createEndpoints, database }: DatabaseOutboxRelayProps,
   ): void {
     if (!createEndpoints) {
       if (areIsolated(vpc, subnets))
@@ -194,4 +194,13 @@ export class PostgresOutboxRelay extends Construct {
     for (const [id, service] of Object.entries(services))
       explainRules(new InterfaceVpcEndpoint(this, id, { vpc, service, subnets }));
   }
+}
+
+function choiceProblems({ choices }: DatabaseKind, chosen: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(choices).flatMap(([name, values]) =>
+    unless(
+      chosen[name] === undefined || values.some((value) => value === chosen[name]),
+      `relay.${name} is ${JSON.stringify(chosen[name])}, but must be ${values.map((value) => `"${value}"`).join(' or ')}. Use it, or omit ${name}.`,
+    ),
+  );
 }

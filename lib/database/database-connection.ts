@@ -6,9 +6,10 @@ import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { IConstruct } from 'constructs';
 import { checkGrant } from '../checks/granted.ts';
 import { unless } from '../checks/refusal.ts';
+import { type DatabaseServer, engineProblems } from './database-server.ts';
 
-/** A PostgreSQL database of Aurora or RDS. Functions log in with tokens of IAM, so it needs `iamAuthentication: true`. */
-export interface RdsPostgres {
+/** A database of Aurora or RDS. Functions log in with tokens of IAM, so it needs `iamAuthentication: true`. */
+export interface RdsDatabase {
   /** The cluster, e.g. of Aurora Serverless v2, or the instance. */
   readonly server: IDatabaseCluster | IDatabaseInstance;
   /**
@@ -24,15 +25,15 @@ export interface RdsPostgres {
   readonly databaseName: string;
 }
 
-/** An existing PostgreSQL database, whose login is in Secrets Manager. Every function logs in with the same secret, unless it gets its own. */
-export interface ExistingPostgres {
+/** An existing database, whose login is in Secrets Manager. Every function logs in with the same secret, unless it gets its own. */
+export interface ExistingDatabase {
   /** The secret, with `username` and `password`, and `host` unless you give it. */
   readonly secret: ISecret;
   /** The login that the secret is for, the same as its `username`. */
   readonly user: string;
   /** The name of the host. @default `host` of the secret, which CloudFormation reads at deployment */
   readonly host?: string;
-  /** @default 5432 */
+  /** @default 5432 for PostgreSQL, 3306 for MySQL */
   readonly port?: number;
   /** The VPC in which the relay and the audit run. @default no VPC: the database is reached over the internet */
   readonly vpc?: IVpc;
@@ -42,26 +43,24 @@ export interface ExistingPostgres {
   readonly databaseName: string;
 }
 
-/** A PostgreSQL database in which a Mailroom keeps its outbox. */
-export type PostgresDatabase = RdsPostgres | ExistingPostgres;
+/** A database in which a Mailroom keeps its outbox. */
+export type MailroomDatabase = RdsDatabase | ExistingDatabase;
 
-const PORT = 5_432;
-
-/** An unquoted name of a role, as IAM and PostgreSQL both take it. */
-const LOGIN = /^[a-z_][a-z0-9_]{0,62}$/;
+/** An unquoted name of a login, as IAM and every database take it. */
+const LOGIN = /^[a-z_][a-z0-9_]*$/;
 
 /** Validates the name of a login, which a role's policy and `GRANT` both contain. */
-export function loginProblems(property: string, login: string): string[] {
+export function loginProblems({ loginMax }: DatabaseServer, property: string, login: string): string[] {
   const found = Token.isUnresolved(login) ? 'a value that is known at deployment only' : `"${login}"`;
   return unless(
-    LOGIN.test(login),
-    `${property} is ${found}, but must be the name of a login of the database: 1 to 63 lower-case letters, digits and "_", not beginning ` +
+    LOGIN.test(login) && login.length <= loginMax,
+    `${property} is ${found}, but must be the name of a login of the database: 1 to ${loginMax} lower-case letters, digits and "_", not beginning ` +
       'with a digit. The policy of the function names it. Set it, e.g. to "orders".',
   );
 }
 
 /** Validates a database. */
-export function databaseProblems(database: PostgresDatabase): string[] {
+export function databaseProblems(kind: DatabaseServer, database: MailroomDatabase): string[] {
   const name = database.databaseName;
   return [
     ...unless(
@@ -69,13 +68,13 @@ export function databaseProblems(database: PostgresDatabase): string[] {
       `database.databaseName is ${name === '' ? 'empty' : 'known at deployment only'}. Set it to the name itself, e.g. "shop".`,
     ),
     ...('server' in database
-      ? authenticationProblems(database)
-      : loginProblems('database.user', database.user)),
+      ? [...engineProblems(database.server, kind), ...authenticationProblems(database)]
+      : loginProblems(kind, 'database.user', database.user)),
   ];
 }
 
 /** A proxy authenticates its own clients, and reads secrets for the server. An imported resource cannot be checked. */
-function authenticationProblems({ server, proxy }: RdsPostgres): string[] {
+function authenticationProblems({ server, proxy }: RdsDatabase): string[] {
   const { path } = (proxy ?? server).node;
   if (proxy) {
     const auth = propertyOf<readonly { readonly iamAuth?: string }[]>(proxy, 'auth');
@@ -106,7 +105,7 @@ function propertyOf<T>(construct: IConstruct, name: string): T | undefined | 'un
 const CERTIFICATES = { NODE_EXTRA_CA_CERTS: '/var/runtime/ca-cert.pem' };
 
 /** A login, and the secret with its password for a database without IAM authentication. */
-export interface PostgresLogin {
+export interface DatabaseLogin {
   readonly user: string;
   /** @default the secret of the database */
   readonly secret?: ISecret | undefined;
@@ -116,46 +115,50 @@ export interface PostgresLogin {
 export function connect(
   scope: IConstruct,
   client: LambdaFunction,
-  database: PostgresDatabase,
-  login: PostgresLogin,
+  kind: DatabaseServer,
+  database: MailroomDatabase,
+  login: DatabaseLogin,
 ): void {
   const { databaseName: name } = database;
   const { user } = login;
   const isRds = 'server' in database;
   const secret = isRds ? undefined : (login.secret ?? database.secret);
-  const address = isRds ? addressOf(database) : hostOf(database);
+  const address = isRds ? addressOf(kind, database) : hostOf(kind, database);
   const settings = {
     ...address,
     database: name,
     user,
     ...(secret ? { secretArn: secret.secretArn } : { iam: true }),
   };
-  const environment = { ...CERTIFICATES, MAILROOM_POSTGRES: Stack.of(scope).toJsonString(settings) };
+  const environment = { ...CERTIFICATES, [kind.variable]: Stack.of(scope).toJsonString(settings) };
   for (const [key, value] of Object.entries(environment)) client.addEnvironment(key, value);
   if (isRds) grantLogin(database, client, user);
   else if (secret !== undefined) checkGrant(client, secret.grantRead(client), secret);
   const peer = isRds ? (database.proxy ?? database.server) : database.access;
   // Rules in the stack of the client: the stack of the database must not depend on it.
-  const port = peer?.connections.defaultPort ?? Port.tcp(PORT); // a proxy has no default port
+  const port = peer?.connections.defaultPort ?? Port.tcp(kind.port); // a proxy has no default port
   if (peer && client.isBoundToVpc) client.connections.allowTo(peer, port, `Mailroom: ${user}`);
 }
 
-function addressOf({ server, proxy }: RdsPostgres): { readonly host: string; readonly port: number } {
-  if (proxy) return { host: proxy.endpoint, port: PORT };
+/** The place of a server. */
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+function addressOf({ port: usual }: DatabaseServer, { server, proxy }: RdsDatabase): Address {
+  if (proxy) return { host: proxy.endpoint, port: usual };
   const { hostname: host, port } =
     'clusterEndpoint' in server ? server.clusterEndpoint : server.instanceEndpoint;
   return { host, port };
 }
 
-function hostOf({ secret, host, port = PORT }: ExistingPostgres): {
-  readonly host: string;
-  readonly port: number;
-} {
+function hostOf(kind: DatabaseServer, { secret, host, port = kind.port }: ExistingDatabase): Address {
   return { host: host ?? secret.secretValueFromJson('host').unsafeUnwrap(), port };
 }
 
 /** `rds-db:connect` as exactly this login. */
-function grantLogin({ server, proxy }: RdsPostgres, client: LambdaFunction, user: string): void {
+function grantLogin({ server, proxy }: RdsDatabase, client: LambdaFunction, user: string): void {
   const endpoint = proxy ?? server;
   checkGrant(client, endpoint.grantConnect(client, user), endpoint);
 }

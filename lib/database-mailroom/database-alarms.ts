@@ -18,17 +18,17 @@ import {
 import { COUNT_PERIOD } from '../monitoring/metrics.ts';
 import { stoppedEvents } from '../monitoring/relay-alarms.ts';
 import { type AlarmThresholds, thresholdProblems, withThresholds } from '../monitoring/thresholds.ts';
-import type { PostgresOutboxRelay } from './postgres-outbox-relay.ts';
+import type { DatabaseOutboxRelay } from './database-outbox-relay.ts';
 
-/** Alarms on the relay of a {@link PostgresMailroom}. */
-export interface PostgresAlarmsOptions extends Pick<AlarmThresholds, 'oldestPending' | 'sustainedFor'> {
+/** Alarms on the relay of a {@link PostgresMailroom} or a {@link MysqlMailroom}. */
+export interface DatabaseAlarmsOptions extends Pick<AlarmThresholds, 'oldestPending' | 'sustainedFor'> {
   /** The topics to notify. */
   readonly topics: AlarmTopics;
   /** The address of the runbook, as for `DeliveryAlarms`. @default the page of this version in Mailroom's repository */
   readonly runbook?: string;
 }
 
-const NAMES: PropNames<PostgresAlarmsOptions> = {
+const NAMES: PropNames<DatabaseAlarmsOptions> = {
   topics: 'required',
   oldestPending: 'optional',
   sustainedFor: 'optional',
@@ -36,11 +36,11 @@ const NAMES: PropNames<PostgresAlarmsOptions> = {
 };
 
 /** Creates the alarms on a relay. Each relay sends its gauges once a minute, and a missing gauge means that none runs. */
-export function postgresAlarms(
+export function databaseAlarms(
   mailroom: Construct,
-  relay: PostgresOutboxRelay,
+  relay: DatabaseOutboxRelay,
   name: string,
-  options: PostgresAlarmsOptions,
+  options: DatabaseAlarmsOptions,
 ): void {
   refuseNames(`The alarms of ${mailroom.node.path}`, options, NAMES);
   const { topics, runbook = RUNBOOK_URL, ...given } = options;
@@ -55,7 +55,7 @@ export function postgresAlarms(
 
 function plans(
   mailroom: Construct,
-  relay: PostgresOutboxRelay,
+  relay: DatabaseOutboxRelay,
   name: string,
   { oldestPending, sustainedFor }: { readonly oldestPending: Duration; readonly sustainedFor: Duration },
 ): AlarmPlan[] {

@@ -7,16 +7,16 @@ import { Construct } from 'constructs';
 import type { PropNames } from '../../lambdas/runtime/base/given-names.ts';
 import { MAILROOM_TAG, SERVICE_TAG } from '../../lambdas/runtime/base/resource-tags.ts';
 import type { EventRef } from '../../lambdas/runtime/events/event.ts';
-import { postgresProducerSettings } from '../../lambdas/runtime/postgres/postgres-settings.ts';
 import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import {
   connect,
   databaseProblems,
   loginProblems,
-  type PostgresDatabase,
-} from '../database/postgres-database.ts';
+  type MailroomDatabase,
+} from '../database/database-connection.ts';
 import { physicalName } from '../functions/physical-name.ts';
 import { claimService, refuseClaimed } from '../mailroom/claims.ts';
+import { inboxIsIn } from '../mailroom/database-inboxes.ts';
 import {
   addUse,
   DeclaredEvents,
@@ -28,23 +28,23 @@ import { letServicesUse } from '../mailroom/encryption.ts';
 import { joinBus, joinProblems } from '../mailroom/joined-bus.ts';
 import { MailroomBus } from '../mailroom/mailroom-bus.ts';
 import { producerProblems } from '../mailroom/mailroom-props.ts';
-import { inboxIsInPostgres } from '../mailroom/postgres-inboxes.ts';
 import { tag } from '../mailroom/tags.ts';
-import { type PostgresAlarmsOptions, postgresAlarms } from './postgres-alarms.ts';
-import { PostgresOutboxRelay, type PostgresRelayOptions } from './postgres-outbox-relay.ts';
+import { type DatabaseAlarmsOptions, databaseAlarms } from './database-alarms.ts';
+import type { DatabaseKind } from './database-kind.ts';
+import { DatabaseOutboxRelay, type DatabaseRelayOptions } from './database-outbox-relay.ts';
 
-/** Properties of a {@link PostgresMailroom}. */
-export interface PostgresMailroomProps {
-  /** The database that holds the outbox. Migrate it with `npx cdk-mailroom postgres migrate`. */
-  readonly database: PostgresDatabase;
+/** Properties of a {@link DatabaseMailroom}. */
+export interface DatabaseMailroomProps {
+  /** The database that holds the outbox. */
+  readonly database: MailroomDatabase;
   /** The bus that it publishes to, e.g. that of a `Mailroom` whose consumers receive the events. On a shared bus, it claims its services. @default a new bus */
   readonly bus?: IEventBus;
   /** Sources that the relay publishes in addition to those of its producers: services of other apps. @default none */
   readonly services?: readonly string[];
   /** @default the default of each option */
-  readonly relay?: PostgresRelayOptions;
+  readonly relay?: DatabaseRelayOptions;
   /** Alarms on the relay. @default no alarms */
-  readonly alarms?: PostgresAlarmsOptions;
+  readonly alarms?: DatabaseAlarmsOptions;
   /** The removal policy of the new bus and the logs. @default RETAIN_ON_UPDATE_OR_DELETE */
   readonly removalPolicy?: RemovalPolicy;
   /** Encrypts the new bus and the logs, as for a `Mailroom`. @default keys that AWS owns */
@@ -54,15 +54,15 @@ export interface PostgresMailroomProps {
 }
 
 /** The login of a function. */
-export interface PostgresLoginProps {
-  /** Its login, a role of the database. @default the name of the service, or `user` of an existing database */
+export interface DatabaseLoginProps {
+  /** The name of its login. @default the name of the service, or `user` of an existing database */
   readonly user?: string;
   /** The secret of its login, for an existing database. @default the secret of the database */
   readonly secret?: ISecret;
 }
 
-/** Properties of a producer of a {@link PostgresMailroom}. */
-export interface PostgresProducerProps extends PostgresLoginProps {
+/** Properties of a producer of a {@link DatabaseMailroom}. */
+export interface DatabaseProducerProps extends DatabaseLoginProps {
   /** The service's name: the `source` of its events. */
   readonly service: string;
   /** The events that the function publishes, each owned by the service. */
@@ -70,14 +70,14 @@ export interface PostgresProducerProps extends PostgresLoginProps {
 }
 
 /** Properties of a consumer whose inbox is in the database. */
-export interface PostgresConsumerProps extends PostgresLoginProps {
+export interface DatabaseConsumerProps extends DatabaseLoginProps {
   /** The service of the consumer. */
   readonly service: string;
   /** The events that its handlers publish, as for the `InboxConsumer`: this relay publishes them. @default none */
   readonly publishes?: readonly EventRef[];
 }
 
-const NAMES: PropNames<PostgresMailroomProps> = {
+const NAMES: PropNames<DatabaseMailroomProps> = {
   database: 'required',
   bus: 'optional',
   services: 'optional',
@@ -88,14 +88,14 @@ const NAMES: PropNames<PostgresMailroomProps> = {
   tracing: 'optional',
 };
 
-const PRODUCER_NAMES: PropNames<PostgresProducerProps> = {
+const PRODUCER_NAMES: PropNames<DatabaseProducerProps> = {
   service: 'required',
   publishes: 'required',
   user: 'optional',
   secret: 'optional',
 };
 
-const CONSUMER_NAMES: PropNames<PostgresConsumerProps> = {
+const CONSUMER_NAMES: PropNames<DatabaseConsumerProps> = {
   service: 'required',
   publishes: 'optional',
   user: 'optional',
@@ -103,36 +103,30 @@ const CONSUMER_NAMES: PropNames<PostgresConsumerProps> = {
 };
 
 /**
- * A Mailroom whose outbox is in PostgreSQL: the relay and the bus. Services write through {@link PostgresMailroom.addProducer}, in
- * transactions of their own database. The relay runs from the first deployment on, and logs errors until the database is
- * migrated.
+ * A Mailroom whose outbox is in a database: what {@link PostgresMailroom} and {@link MysqlMailroom} share. The relay runs from the first
+ * deployment on, and logs errors until the database is migrated.
  *
- * @throws `BAD_SETTINGS` if the database accepts neither IAM authentication nor a secret, or a setting is invalid
- *
- * @example
- * ```ts
- * const events = new PostgresMailroom(this, 'Events', {
- *   database: { server: cluster, vpc, databaseName: 'shop' },
- *   bus: mailroom.bus,
- * });
- * events.addProducer(api, { service: 'orders', publishes: [OrderPlaced] });
- * ```
+ * @throws `BAD_SETTINGS` if the database accepts neither IAM authentication nor a secret, is of another kind, or a setting is invalid
  */
-export class PostgresMailroom extends Construct {
+export abstract class DatabaseMailroom extends Construct {
   /** Receives the events that the relay publishes. */
   readonly bus: IEventBus;
   /** Publishes the events in the outbox. */
-  readonly relay: PostgresOutboxRelay;
-  private readonly database: PostgresDatabase;
+  readonly relay: DatabaseOutboxRelay;
+  private readonly database: MailroomDatabase;
   /** The services that it has claimed on a shared bus; `undefined` on a bus of one Mailroom. */
   private readonly claimed: Set<string> | undefined;
   private readonly declared: DeclaredEvents;
   /** The dimension `table` of its metrics. */
   private readonly name: string;
 
-  constructor(scope: Construct, id: string, props: PostgresMailroomProps) {
+  private readonly kind: DatabaseKind;
+
+  /** @internal */
+  protected constructor(scope: Construct, id: string, props: DatabaseMailroomProps, kind: DatabaseKind) {
     super(scope, id);
-    refuseNames(`The PostgresMailroom ${this.node.path}`, props, NAMES);
+    this.kind = kind;
+    refuseNames(`The ${kind.construct} ${this.node.path}`, props, NAMES);
     const {
       database,
       services = [],
@@ -140,8 +134,8 @@ export class PostgresMailroom extends Construct {
       removalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     } = props;
     const isShared = props.bus !== undefined && !(props.bus instanceof MailroomBus && !props.bus.shared);
-    refuse(`The PostgresMailroom ${this.node.path}`, [
-      ...databaseProblems(database),
+    refuse(`The ${kind.construct} ${this.node.path}`, [
+      ...databaseProblems(kind, database),
       ...sourcesProblems(services),
       ...(isShared ? joinProblems(this, props) : []),
     ]);
@@ -154,7 +148,7 @@ export class PostgresMailroom extends Construct {
     this.bus =
       props.bus ??
       new MailroomBus(this, 'Bus', { removalPolicy, shared: false, ...(encryptionKey && { encryptionKey }) });
-    this.relay = new PostgresOutboxRelay(this, 'Relay', {
+    const relay = {
       ...props.relay,
       database,
       bus: this.bus,
@@ -163,22 +157,23 @@ export class PostgresMailroom extends Construct {
       removalPolicy,
       encryptionKey,
       tracing: props.tracing,
-    });
+    };
+    this.relay = new DatabaseOutboxRelay(this, 'Relay', relay, kind);
     const { role } = this.relay.function;
     const publishers = new Set(role && [role.roleArn]);
     if (this.claimed) joinBus(this, this.bus, { publishers, services: this.claimed });
     for (const service of services) this.claim(service);
-    if (props.alarms) postgresAlarms(this, this.relay, this.name, props.alarms);
+    if (props.alarms) databaseAlarms(this, this.relay, this.name, props.alarms);
   }
 
   /**
-   * Lets a function write events in transactions of the database: its environment, its login and its way through the network. Its login
-   * needs the role `mailroom_producer` for the service. The relay is deployed before the function.
+   * Lets a function write events in transactions of the database: its environment, its login and its way through the network. The relay
+   * is deployed before the function.
    *
    * @throws `BAD_SETTINGS` if the service or its login has an invalid name, if `publishes` is empty or contains an event of another service,
    * or if the function is outside of the VPC
    */
-  addProducer(producer: LambdaFunction, props: PostgresProducerProps): void {
+  addProducer(producer: LambdaFunction, props: DatabaseProducerProps): void {
     refuseNames(`The producer ${producer.node.path}`, props, PRODUCER_NAMES);
     const { service, publishes } = props;
     const mailroom = this.node.path;
@@ -195,7 +190,7 @@ export class PostgresMailroom extends Construct {
       tableName: this.name,
       publishes: [...new Set(published.map(({ type }) => type))],
     };
-    for (const [name, value] of Object.entries(postgresProducerSettings.encode(config)))
+    for (const [name, value] of Object.entries(this.kind.producerVariables(config)))
       producer.addEnvironment(name, value);
     tag(producer, { [SERVICE_TAG]: service, [MAILROOM_TAG]: mailroom });
     this.login(producer, props);
@@ -203,8 +198,8 @@ export class PostgresMailroom extends Construct {
   }
 
   /**
-   * Lets the function of an `InboxConsumer` keep its inbox in the database: `MAILROOM_POSTGRES`, its login and its way through the network.
-   * The login needs the role `mailroom_consumer` for the service and the consumer. Queue, rule and alarms are those of the `InboxConsumer` on the same bus.
+   * Lets the function of an `InboxConsumer` keep its inbox in the database: the address of the database, its login and its way through
+   * the network. Queue, rule and alarms are those of the `InboxConsumer` on the same bus.
    *
    * @throws `BAD_SETTINGS` if the login has an invalid name, or the function is outside of the VPC
    *
@@ -214,16 +209,17 @@ export class PostgresMailroom extends Construct {
    * events.grantConsumer(payments.function, { service: 'payments' });
    * ```
    */
-  grantConsumer(consumer: LambdaFunction, props: PostgresConsumerProps): void {
+  grantConsumer(consumer: LambdaFunction, props: DatabaseConsumerProps): void {
     refuseNames(`The consumer function ${consumer.node.path}`, props, CONSUMER_NAMES);
     const { service, publishes = [] } = props;
     refuse(`The consumer function ${consumer.node.path}`, [
       ...publishesProblems(service, publishes),
+      ...this.kind.inboxProblems(this.database),
       ...this.loginProblems(consumer, props),
     ]);
     this.declared.add(publishes);
     if (publishes.length > 0) this.claim(service);
-    inboxIsInPostgres(consumer);
+    inboxIsIn(consumer, this.kind.engine);
     this.login(consumer, props);
   }
 
@@ -235,17 +231,17 @@ export class PostgresMailroom extends Construct {
     this.relay.node.addDependency(claimService(this, this.bus.eventBusName, service));
   }
 
-  private login(client: LambdaFunction, props: PostgresProducerProps | PostgresConsumerProps): void {
-    connect(client, client, this.database, { user: this.userOf(props), secret: props.secret });
+  private login(client: LambdaFunction, props: DatabaseProducerProps | DatabaseConsumerProps): void {
+    connect(client, client, this.kind, this.database, { user: this.userOf(props), secret: props.secret });
   }
 
-  private userOf({ user, service }: PostgresConsumerProps): string {
+  private userOf({ user, service }: DatabaseConsumerProps): string {
     return user ?? ('server' in this.database ? service : this.database.user);
   }
 
-  private loginProblems(client: LambdaFunction, props: PostgresConsumerProps): string[] {
+  private loginProblems(client: LambdaFunction, props: DatabaseConsumerProps): string[] {
     return [
-      ...loginProblems('user', this.userOf(props)),
+      ...loginProblems(this.kind, 'user', this.userOf(props)),
       ...unless(
         !('server' in this.database) || client.isBoundToVpc,
         `The function ${client.node.path} is outside of the VPC of the database. Set its vpc.`,
