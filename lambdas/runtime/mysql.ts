@@ -53,6 +53,7 @@ export {
 export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
+export { captureProblems } from './store/mysql/capture-check.ts';
 export type { MysqlEvents } from './store/mysql/inbox-row.ts';
 export { migrateMysql } from './store/mysql/migrate.ts';
 export { mysqlErrno } from './store/mysql/mysql-error.ts';

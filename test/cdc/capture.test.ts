@@ -1,31 +1,16 @@
-import { Kafka, logLevel } from 'kafkajs';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { z } from 'zod';
-import { runMailroom } from '../../cli/program.ts';
 import { postgresSlotProblems } from '../../cli/reports/checks/postgres-slot-checks.ts';
-import { defineEvent, leased } from '../../lambdas/runtime/index.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
-import { createInboxProcessor, kafkaRun, readInboxConfig } from '../../lambdas/runtime/sources.ts';
 import { grantPostgresRole, migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import { poll } from '../../localstack/health.ts';
-import { memoryTable, memoryTelemetry } from '../../testing/index.ts';
-import { type Counted, report } from '../brokers/receipts.ts';
+import { memoryTelemetry } from '../../testing/index.ts';
+import { report } from '../brokers/receipts.ts';
 import { type KafkaBroker, startKafka } from '../brokers/servers/kafka-broker.ts';
 import { type PostgresServer, startPostgres } from '../postgres/server/postgres-server.ts';
-import { capturedIo } from '../support/captured-io.ts';
-import { type Connector, type ConnectWorker, startConnect } from './connect-worker.ts';
-
-const DEADLINE_MS = 300_000;
-
-const Placed = defineEvent({
-  source: 'orders',
-  type: 'Placed',
-  version: 1,
-  aggregateType: 'order',
-  schema: z.object({ n: z.number() }),
-});
+import { connectorOf, consuming, DEADLINE_MS, PRODUCER, producing, topicOf } from './cdc-rig.ts';
+import { type ConnectWorker, startConnect } from './connect-worker.ts';
 
 let postgres: PostgresServer;
 let kafka: KafkaBroker;
@@ -65,104 +50,22 @@ async function captured(name: string) {
     `CREATE PUBLICATION ${name} FOR TABLE mailroom.event WHERE (published_by = 'cdc') WITH (publish = 'insert')`,
   );
   await pool.query('CREATE TABLE orders (id int PRIMARY KEY)');
-  const { io, written } = capturedIo();
-  const url = `postgresql://debezium@127.0.0.1:${postgres.port}/${name}`;
-  await runMailroom(['cdc', 'config', '--database', url, '--name', name], io);
-  const connector = JSON.parse(written.out) as Connector;
-  const topic = `${name}.order`;
-  const client = new Kafka({ brokers: [kafka.address], logLevel: logLevel.NOTHING });
-  const topics = client.admin();
-  await topics.connect();
-  await topics.createTopics({ topics: [{ topic, numPartitions: 3 }] });
-  await topics.disconnect();
   const outbox = createPostgresOutbox<PgClient>({
-    config: { service: 'orders', tableName: 'Mailroom', publishes: ['Placed'] },
+    config: PRODUCER,
     database,
     relay: 'cdc',
     telemetry: memoryTelemetry(),
   });
-  const sent: Counted[] = [];
-  let next = 0;
-  /** Commits events of some aggregates in parallel, those of each one after another; every fifth transaction is rolled back. */
-  const produce = async (each: number, aggregates = 10) => {
-    await Promise.all(
-      Array.from({ length: aggregates }, async (_, aggregate) => {
-        for (let n = 0; n < each; n += 1) {
-          const draft = Placed.create({ aggregateId: `a${aggregate}`, data: { n } });
-          next += 1;
-          const id = next;
-          const isRolledBack = id % 5 === 0;
-          const written = outbox.commit(async (tx) => {
-            await tx.query('INSERT INTO orders VALUES ($1)', [id]);
-            if (isRolledBack) {
-              await outbox.write(tx, [draft]);
-              throw new Error('rolled back');
-            }
-            return [draft];
-          });
-          const [event] = await (isRolledBack ? written.catch(() => []) : written);
-          if (event !== undefined) sent.push({ id: event.eventId, key: event.aggregateId });
-        }
-      }),
-    );
-  };
-  return { name, connector, topic, client, sent, produce };
-}
-
-type Captured = Awaited<ReturnType<typeof captured>>;
-
-/** A consumer with an inbox, and the effects of its handler in their order. */
-async function consuming({ client, topic, name }: Captured) {
-  const effects: Counted[] = [];
-  let deliveries = 0;
-  const env = { MAILROOM_CONSUMER: name, MAILROOM_SERVICE: 'shipping', MAILROOM_TABLE: 'Mailroom' };
-  const inbox = createInboxProcessor({
-    config: readInboxConfig(env),
-    table: memoryTable(),
-    telemetry: memoryTelemetry(),
-  });
-  const dead: string[] = [];
-  const consumer = client.consumer({ groupId: name });
-  const run = kafkaRun({
-    consumer,
-    inbox: {
-      ...inbox,
-      process: (...message) => {
-        deliveries += 1;
-        return inbox.process(...message);
-      },
-    },
-    handler: leased(Placed, async ({ eventId: id, aggregateId: key }) => {
-      effects.push({ id, key });
-    }),
-    deadLetter: async ({ reason }) => dead.push(reason.message),
-    concurrency: 10,
-  });
-  await consumer.connect();
-  await consumer.subscribe({ topics: [topic], fromBeginning: true });
-  await consumer.run(run);
-  return {
-    effects,
-    dead,
-    deliveries: () => deliveries,
-    until: async (count: number) => {
-      const done = await poll(DEADLINE_MS, async () => effects.length >= count || undefined);
-      if (!done)
-        throw new Error(
-          `${effects.length} of ${count} effects; dead: ${dead.slice(0, 3).join('; ')}; ${JSON.stringify(await connect.state(name))}`,
-        );
-    },
-    stop: async () => {
-      await run.stop();
-      await consumer.disconnect();
-    },
-  };
+  const insert = (tx: PgClient, id: number) => tx.query('INSERT INTO orders VALUES ($1)', [id]);
+  const topic = await topicOf(kafka.address, name);
+  const connector = await connectorOf(`postgresql://debezium@127.0.0.1:${postgres.port}/${name}`, name);
+  return { ...topic, connector, ...producing({ ...outbox, insert }) };
 }
 
 test('restarts of the connector, of Connect and of the database lose nothing, and double no effect', async (context) => {
   const db = await captured('restarts');
   await connect.create(db.connector);
-  const consumer = await consuming(db);
+  const consumer = await consuming(db, connect);
   await db.produce(40);
   await consumer.until(db.sent.length);
   const producing = db.produce(60);
@@ -199,7 +102,7 @@ test('restarts of the connector, of Connect and of the database lose nothing, an
 test('a quiet database beside a busy one holds back little of the log, and its retention runs', async (context) => {
   const db = await captured('quiet');
   await connect.create(db.connector);
-  const consumer = await consuming(db);
+  const consumer = await consuming(db, connect);
   await db.produce(2);
   await consumer.until(db.sent.length);
   const busy = new Pool({ connectionString: postgres.url });
@@ -249,7 +152,7 @@ test('a quiet database beside a busy one holds back little of the log, and its r
 test('a slot that was lost is a finding, and the snapshot after it loses nothing and doubles no effect', async (context) => {
   const db = await captured('capped');
   await connect.create(db.connector);
-  const consumer = await consuming(db);
+  const consumer = await consuming(db, connect);
   await db.produce(20);
   await consumer.until(db.sent.length);
   await connect.pause(db.name);

@@ -24,6 +24,8 @@ export interface ConnectWorker extends Broker {
   /** Stops the task of a connector. It keeps its position. */
   readonly pause: (name: string) => Promise<void>;
   readonly resume: (name: string) => Promise<void>;
+  /** Deletes the position of a connector that is stopped: it takes a snapshot when it is resumed. */
+  readonly forget: (name: string) => Promise<void>;
   /** The state of its task, with the trace of one that failed. */
   readonly state: (name: string) => Promise<{ readonly state: string; readonly trace?: string | undefined }>;
   /** Waits until its task runs. */
@@ -54,7 +56,13 @@ export async function startConnect(classPath: string, kafka: string): Promise<Co
       command: 'java',
       args: [`-Xmx${HEAP}`, '-cp', classPath, 'org.apache.kafka.connect.cli.ConnectDistributed', settings],
       cwd: dir,
-      env: { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: dir, PGPASSWORD: 'unused' },
+      env: {
+        PATH: '/usr/local/bin:/usr/bin:/bin',
+        HOME: dir,
+        PGPASSWORD: 'unused',
+        MYSQL_PWD: 'unused',
+        KAFKA_BOOTSTRAP_SERVERS: kafka,
+      },
       log: logOf('connect'),
     },
     connect: async () => {
@@ -88,6 +96,7 @@ export async function startConnect(classPath: string, kafka: string): Promise<Co
     },
     pause: (name) => call('PUT', `/connectors/${name}/stop`),
     resume: (name) => call('PUT', `/connectors/${name}/resume`),
+    forget: (name) => call('DELETE', `/connectors/${name}/offsets`),
   };
 }
 

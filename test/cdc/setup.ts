@@ -7,6 +7,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The class path of Kafka Connect and Debezium. */
     connect: string;
+    /** The same, with Debezium for MariaDB. */
+    connectMariadb: string;
   }
 }
 
@@ -18,5 +20,7 @@ export async function setup({ provide }: TestProject): Promise<void> {
   const missing = await whyNoKafka();
   if (missing !== undefined) throw new Error(`Kafka Connect does not run here: ${missing}.`);
   provide('kafka', await kafkaJars());
+  const mariadb = ['mariadb/pom.xml', 'mariadb/jars.sha256'].map(file) as [string, string];
+  provide('connectMariadb', await mavenJars('connect-mariadb', ...mariadb));
   provide('connect', await mavenJars('connect', file('pom.xml'), file('jars.sha256')));
 }

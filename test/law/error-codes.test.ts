@@ -13,7 +13,7 @@ const EXAMPLE = /^lambdas\/example\//;
 
 /** Names of AWS, of environment variables and of states, which are written as codes are. */
 const NO_CODES =
-  /^(?:ALL_NEW|ALL_OLD|DATABASE_URL|IN_PROGRESS|NEW_IMAGE|UPDATED_NEW|(?:AWS|LC|MAILROOM|NODE|POWERTOOLS)_\w+)$/;
+  /^(?:ALL_NEW|ALL_OLD|DATABASE_URL|IN_PROGRESS|NEW_IMAGE|UPDATED_NEW|(?:AWS|KAFKA|LC|MAILROOM|MYSQL|NODE|POWERTOOLS)_\w+)$/;
 
 /** The message of a broken schedule ends with the call that repeats it. */
 const SEED = 'To run just this schedule again';

@@ -130,6 +130,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'cli/page/server',
     'localstack',
     'lambdas/runtime/postgres',
+    'lambdas/runtime/mysql',
     ...upTo('store/postgres'),
   ],
   localstack: upTo('base'),

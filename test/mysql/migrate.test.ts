@@ -91,7 +91,7 @@ describe('a server without SKIP LOCKED', () => {
     await migrateMysql(earlier());
     const problems = await serverProblems(earlier());
     expect(problems).toEqual([
-      { subject: 'claim', text: expect.stringContaining("Pass claim: 'token' to the relay") },
+      { subject: 'claim', text: expect.stringContaining("Set claim to 'token' for the relay") },
     ]);
     expect(await serverProblems(earlier(), 'token')).toEqual([]);
     expect(await serverProblems(rig.database)).toEqual([]);

@@ -17,7 +17,7 @@ import {
 import { consumerConfig, relayConfig } from '../support/runtime-rig.ts';
 
 /** Names of DynamoDB, and states of rows, that are written as error codes are. */
-const NO_CODES = /^(?:ALL_OLD|ALL_NEW|IN_PROGRESS|MAILROOM_\w+|POWERTOOLS_\w+|AWS_\w+)$/;
+const NO_CODES = /^(?:ALL_OLD|ALL_NEW|IN_PROGRESS|(?:AWS|KAFKA|MAILROOM|MYSQL|POWERTOOLS)_\w+)$/;
 
 /** The text of every TypeScript file below some folders, but for what only serves tests or runs in the browser. */
 function sources(...folders: readonly string[]): string {

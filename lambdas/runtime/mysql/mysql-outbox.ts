@@ -1,4 +1,4 @@
-import { mysqlOutboxStatements } from '../store/mysql/outbox-statements.ts';
+import { capturedStatements, mysqlOutboxStatements } from '../store/mysql/outbox-statements.ts';
 import {
   type DatabaseOutbox,
   type DatabaseOutboxDeps,
@@ -8,7 +8,7 @@ import {
 /**
  * Creates the outbox of a service that keeps its data in MySQL or MariaDB. Run {@link migrateMysql} first.
  *
- * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
+ * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS; `BAD_ARGUMENT` if `relay` is unknown
  *
  * @example
  * ```ts
@@ -18,5 +18,6 @@ import {
  * ```
  */
 export function createMysqlOutbox<Tx>(deps: DatabaseOutboxDeps<Tx>): DatabaseOutbox<Tx> {
-  return databaseOutbox(mysqlOutboxStatements, deps);
+  const statements = deps?.relay === 'cdc' ? capturedStatements() : mysqlOutboxStatements;
+  return databaseOutbox(statements, deps);
 }

@@ -34,11 +34,11 @@ function refuseUncaptured({ dueAt, aggregate, entry }: MintedEvent): void {
   }
 }
 
-/** @throws `BAD_ARGUMENT` */
-export function refuseOtherRelay(relay: unknown): void {
+/** @param factory - the name of the function @throws `BAD_ARGUMENT` */
+export function refuseOtherRelay(factory: string, relay: unknown): void {
   if (relay === undefined || relay === 'cdc') return;
   throw new MailroomError(
     'BAD_ARGUMENT',
-    `createPostgresOutbox: relay is ${JSON.stringify(relay)}; allowed: 'cdc'. Omit it if a relay publishes the events.`,
+    `${factory}: relay is ${JSON.stringify(relay)}; allowed: 'cdc'. Omit it if a relay publishes the events.`,
   );
 }

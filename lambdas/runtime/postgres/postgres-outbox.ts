@@ -1,4 +1,3 @@
-import { refuseOtherRelay, refuseUnpublishable } from '../outbox/captured-event.ts';
 import type { MintedEvent } from '../outbox/outbox-entry.ts';
 import { type SentCommit, wasCommitted } from '../store/postgres/commit-outcome.ts';
 import { storable, transitionOf } from '../store/postgres/outbox-writes.ts';
@@ -16,13 +15,7 @@ import { WAKE } from './wake-listener.ts';
 export type PostgresOutbox<Tx> = DatabaseOutbox<Tx>;
 
 /** Dependencies of {@link createPostgresOutbox}. */
-export interface PostgresOutboxDeps<Tx> extends DatabaseOutboxDeps<Tx> {
-  /**
-   * `cdc` leaves the events to a connector that reads the database's log (docs/postgres.md): they have no place in the queue, no relay publishes them,
-   * and none can be scheduled. @default a relay publishes them
-   */
-  readonly relay?: 'cdc' | undefined;
-}
+export type PostgresOutboxDeps<Tx> = DatabaseOutboxDeps<Tx>;
 
 /** A serialization failure, a deadlock, a lock timeout, and a server that is read-only after a failover: the next connection is another one. */
 const REPEATED = /^(40001|40P01|55P03|25006)$/;
@@ -78,14 +71,11 @@ const CANCELLED = `SELECT c.event_id FROM mailroom.cancelled c JOIN mailroom.eve
  * ```
  */
 export function createPostgresOutbox<Tx>(deps: PostgresOutboxDeps<Tx>): PostgresOutbox<Tx> {
-  const outbox = databaseOutbox(statementsOf(deps?.relay), deps);
-  refuseOtherRelay(deps.relay);
-  return outbox;
+  return databaseOutbox(statementsOf(deps?.relay), deps);
 }
 
 const statementsOf = (relay: 'cdc' | undefined): OutboxStatements<SentCommit> => ({
   factory: 'createPostgresOutbox',
-  refuse: (event) => refuseUnpublishable(event, relay),
   insert: async (sql, minted) => {
     const xid = await insert(sql, minted, relay);
     return { xid, proof: PROOF_BY_EVENT, values: [minted[0].eventId] };

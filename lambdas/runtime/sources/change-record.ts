@@ -15,11 +15,14 @@ export type ChangeRecord =
 /** Members of Debezium's forms. Most messages have none of them, and are parsed once. */
 const HINT = /"(payload|op|ts_ms|ddl|event_count)"/;
 
+/** The tables of events, in PostgreSQL and in MySQL. */
+const TABLES = ['mailroom.event', 'event', 'mailroom.captured'];
+
 /** Debezium's value of a large column that an update left as it was. */
 const UNAVAILABLE = '__debezium_unavailable_value';
 
 /**
- * Reads the forms of Debezium: a change of a row of `mailroom.event`, the value of Kafka Connect's JsonConverter with its schema, heartbeats, changes of a schema
+ * Reads the forms of Debezium: a change of a row of `mailroom.event` or `mailroom.captured`, the value of Kafka Connect's JsonConverter with its schema, heartbeats, changes of a schema
  * and the boundaries of transactions. The event router's form is the envelope itself.
  *
  * An update is read as its row: a changed event has the same id, so an inbox absorbs it.
@@ -64,16 +67,17 @@ function formIn(value: Readonly<Record<string, unknown>>): ChangeRecord | undefi
 }
 
 function changeIn(op: string, { after, source }: Readonly<Record<string, unknown>>): ChangeRecord {
-  const { schema, table } = source as Readonly<Record<string, unknown>>;
-  const name = [schema, table].filter((part) => typeof part === 'string').join('.');
+  const { schema, db, table } = source as Readonly<Record<string, unknown>>;
+  // MySQL calls a schema a database.
+  const name = [schema ?? db, table].filter((part) => typeof part === 'string').join('.');
   if (op === 'd' || op === 't') return { skip: op === 'd' ? 'a deleted row' : 'a truncated table' };
   if (op === 'm') return { skip: 'a message in the log' };
   if (!['c', 'r', 'u'].includes(op))
     return unreadable(`its op is ${shown(op)}`, 'Debezium writes c, r, u, d, t or m');
-  if (name !== 'mailroom.event' && name !== 'event')
+  if (!TABLES.includes(name))
     return unreadable(
       `it is a change of a row of ${shown(name)}`,
-      'a consumer reads rows of mailroom.event: remove the other table from `table.include.list`, or read it with `decode`',
+      'a consumer reads rows of mailroom.event or, in MySQL, of mailroom.captured: remove the other table from `table.include.list`, or read it with `decode`',
     );
   if (!isObject(after))
     return unreadable(

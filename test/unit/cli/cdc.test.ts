@@ -56,8 +56,36 @@ test('prints the statements for the owner', async () => {
 });
 
 test.each([
-  [['--database', 'mysql'], /MySQL is not supported/],
-  [['--database', 'mysql://ada@host/shop'], /MySQL is not supported/],
+  ['mariadb://debezium@db.example', 'io.debezium.connector.mariadb.MariaDbConnector', 'verify-full'],
+  [
+    'mariadb://debezium@db.example?ssl-mode=VERIFY_CA',
+    'io.debezium.connector.mariadb.MariaDbConnector',
+    'verify-ca',
+  ],
+  ['mysql://debezium@127.0.0.1', 'io.debezium.connector.mysql.MySqlConnector', 'disabled'],
+  ['mysql', 'io.debezium.connector.mysql.MySqlConnector', 'verify_identity'],
+])('prints a connector for %s', async (database, connectorClass, tls) => {
+  const { code, out, err } = await run('--database', database, '--name', 'shop');
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const { config } = JSON.parse(out);
+  expect(config).toMatchObject({ 'connector.class': connectorClass, 'database.ssl.mode': tls });
+  const other = JSON.parse((await run('--database', database, '--name', 'other')).out);
+  expect(other.config['database.server.id']).not.toBe(config['database.server.id']);
+});
+
+test('prints the connector and the statements for MariaDB', async () => {
+  const { out } = await run('--database', 'mariadb', '--name', 'shop', '--retention', '30');
+  expect(JSON.parse(out)).toMatchSnapshot();
+  const sql = (await run('--database', 'mariadb', '--sql')).out;
+  expect(sql).toContain('GRANT EXECUTE ON PROCEDURE mailroom.delete_captured');
+});
+
+test.each([
+  [['--database', 'mysql://ada:secret@host'], /has a password/],
+  [['--database', 'mysql://host'], /no user/],
+  [['--database', 'mariadb://ada@host?tls=1'], /"tls" is not supported/],
+  [['--database', 'mysql', '--slot-cap', '20GB'], /--slot-cap is for PostgreSQL/],
+  [['--database', 'oracle://ada@host/shop'], /--database/],
   [[], /--database is missing/],
   [['--database', 'postgresql://ada:secret@host/shop'], /has a password/],
   [['--database', 'postgresql://host/shop'], /no user/],

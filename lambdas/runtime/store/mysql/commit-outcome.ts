@@ -7,9 +7,12 @@ import { booleanText, ID, idParameter } from './expressions.ts';
 /** A locking read waits for `innodb_lock_wait_timeout`, 50 seconds, so a question may take longer than this. */
 const OUTCOME_WAIT_MS = 40_000;
 
+/** The key of a table's rows, and its parameter. */
+const KEYS = { event: ['event_id', ID], commit: ['commit_id', ID], captured: ['event_id', '?'] } as const;
+
 /** A row that only one transaction has written. */
 export interface CommitProof {
-  readonly table: 'event' | 'commit';
+  readonly table: keyof typeof KEYS;
   /** A UUID. */
   readonly id: string;
 }
@@ -21,8 +24,9 @@ function question(table: CommitProof['table']): string {
   const replica = ['read_only', 'innodb_read_only'].map(
     (name) => `CAST(@@global.${name} AS CHAR) NOT IN ('0', 'OFF')`,
   );
-  return `SELECT ${booleanText(`w.${table}_id IS NOT NULL`)} AS done, ${booleanText(replica.join(' OR '))} AS is_replica
-FROM (SELECT 1 AS one) o LEFT JOIN mailroom.${table} w ON w.${table}_id = ${ID} LOCK IN SHARE MODE`;
+  const [column, parameter] = KEYS[table];
+  return `SELECT ${booleanText(`w.${column} IS NOT NULL`)} AS done, ${booleanText(replica.join(' OR '))} AS is_replica
+FROM (SELECT 1 AS one) o LEFT JOIN mailroom.${table} w ON w.${column} = ${parameter} LOCK IN SHARE MODE`;
 }
 
 /**
@@ -41,10 +45,15 @@ export async function wasCommitted(
 ): Promise<boolean> {
   const endsBy = clock.now() + OUTCOME_WAIT_MS;
   for (let tries = 1; ; tries += 1) {
-    const answer = await readOneRow(database, question(table), [idParameter(id)], {
-      done: 'boolean',
-      is_replica: 'boolean',
-    }).catch(() => undefined);
+    const answer = await readOneRow(
+      database,
+      question(table),
+      [table === 'captured' ? id : idParameter(id)],
+      {
+        done: 'boolean',
+        is_replica: 'boolean',
+      },
+    ).catch(() => undefined);
     if (answer?.done) return true;
     if (answer !== undefined && !answer.is_replica) return false;
     if (clock.now() >= endsBy) break;

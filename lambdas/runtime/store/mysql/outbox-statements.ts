@@ -1,8 +1,8 @@
-import { refuseTooLarge } from '../../outbox/event-size.ts';
 import type { MintedEvent } from '../../outbox/outbox-entry.ts';
 import type { Sql } from '../sql/database.ts';
 import type { OutboxStatements } from '../sql/database-outbox.ts';
 import { readRows } from '../sql/sql-rows.ts';
+import { refuseUncapturable } from './capture-check.ts';
 import { type CommitProof, wasCommitted } from './commit-outcome.ts';
 import { ID, idParameter, KEY, NOW, TEXT, TIME, textParameter } from './expressions.ts';
 import { isRepeatable } from './mysql-error.ts';
@@ -12,7 +12,11 @@ import { inOneTransaction, requireTransaction } from './whole-transaction.ts';
 /** A statement has at most this many characters of envelopes, and one envelope more: `max_allowed_packet` may be as small as 2 MB. */
 const STATEMENT_CHARS_MAX = 500_000;
 
+const COLUMNS = 'event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope';
+
 const EVENT_ROW = `(${ID}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT})`;
+
+const CAPTURED_ROW = `(${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT})`;
 
 const QUEUE_ROW = `(${ID}, COALESCE(${TIME}, ${NOW}))`;
 
@@ -29,18 +33,10 @@ WHERE c.event_id = ${ID} AND CAST(e.source AS BINARY) = ${KEY} LOCK IN SHARE MOD
  */
 export const mysqlOutboxStatements: OutboxStatements<CommitProof> = {
   factory: 'createMysqlOutbox',
-  refuse: ({ entry }) => refuseTooLarge(entry),
   requireTransaction,
   inOneTransaction: (sql, run) => inOneTransaction(sql, 'mailroom_outbox', run),
   insert: async (sql, minted) => {
-    await sql.query('SAVEPOINT mailroom');
-    try {
-      for (const part of partsOf(minted)) await insertPart(sql, part);
-    } catch (error) {
-      // After a deadlock, the server has already undone the whole transaction, and this fails.
-      await sql.query('ROLLBACK TO SAVEPOINT mailroom').catch(() => {});
-      throw error;
-    }
+    await insertAll(sql, minted, insertPart);
     return { table: 'event', id: minted[0].eventId };
   },
   mark: async (sql, id) => {
@@ -57,20 +53,68 @@ export const mysqlOutboxStatements: OutboxStatements<CommitProof> = {
   },
 };
 
+/**
+ * The statements of an outbox with `relay: 'cdc'`: its events have no place in the queue. Before the first one it reads the settings of the server, without which
+ * the binlog would not have them.
+ */
+export function capturedStatements(): OutboxStatements<CommitProof> {
+  let isChecked = false;
+  return {
+    ...mysqlOutboxStatements,
+    insert: async (sql, minted) => {
+      if (!isChecked) await refuseUncapturable(sql);
+      isChecked = true;
+      await insertAll(sql, minted, insertCaptured);
+      return { table: 'captured', id: minted[0].eventId };
+    },
+  };
+}
+
+/** Inserts all rows of these events, or none. */
+async function insertAll(
+  sql: Sql,
+  minted: readonly MintedEvent[],
+  insert: (sql: Sql, part: readonly MintedEvent[]) => Promise<void>,
+): Promise<void> {
+  await sql.query('SAVEPOINT mailroom');
+  try {
+    for (const part of partsOf(minted)) await insert(sql, part);
+  } catch (error) {
+    // After a deadlock, the server has already undone the whole transaction, and this fails.
+    await sql.query('ROLLBACK TO SAVEPOINT mailroom').catch(() => {});
+    throw error;
+  }
+}
+
 async function insertPart(sql: Sql, part: readonly MintedEvent[]): Promise<void> {
   await sql.query(
-    `INSERT INTO mailroom.event (event_id, source, type, trace_id, aggregate_type, aggregate_id, envelope) VALUES ${part.map(() => EVENT_ROW).join(', ')}`,
-    part.flatMap(({ eventId, entry, aggregate }) => [
-      idParameter(eventId),
-      ...[entry.source, entry.detailType, entry.traceHeader, aggregate.type, aggregate.id, entry.detail].map(
-        textParameter,
-      ),
-    ]),
+    `INSERT INTO mailroom.event (${COLUMNS}) VALUES ${part.map(() => EVENT_ROW).join(', ')}`,
+    part.flatMap((event) => [idParameter(event.eventId), ...textsOf(event)]),
   );
   await sql.query(
     `INSERT INTO mailroom.pending (event_id, due_at) VALUES ${part.map(() => QUEUE_ROW).join(', ')}`,
     part.flatMap(({ eventId, dueAt }) => [idParameter(eventId), dueAt ?? null]),
   );
+}
+
+async function insertCaptured(sql: Sql, part: readonly MintedEvent[]): Promise<void> {
+  await sql.query(
+    `INSERT INTO mailroom.captured (${COLUMNS}) VALUES ${part.map(() => CAPTURED_ROW).join(', ')}`,
+    part.flatMap((event) => [textParameter(event.eventId), ...textsOf(event)]),
+  );
+}
+
+/** The values behind the id. */
+function textsOf({ entry, aggregate }: MintedEvent): (string | null)[] {
+  const texts = [
+    entry.source,
+    entry.detailType,
+    entry.traceHeader,
+    aggregate.type,
+    aggregate.id,
+    entry.detail,
+  ];
+  return texts.map(textParameter);
 }
 
 function partsOf(minted: readonly MintedEvent[]): MintedEvent[][] {

@@ -1,3 +1,5 @@
+import { CAPTURE_COLUMNS, CAPTURE_TABLES, CAPTURED_COLUMNS, DELETE_CAPTURED } from './capture-schema.ts';
+
 /** One step of the schema, in the order of their versions, which begin at 1. A released step is never changed. */
 export interface MysqlMigration {
   readonly version: number;
@@ -27,6 +29,7 @@ export const TABLES = [
   'effect',
   'inbox_retention',
   'last_sequence',
+  ...CAPTURE_TABLES,
 ] as const;
 
 /** The first statements of a migration. */
@@ -42,7 +45,7 @@ export const PREPARE: readonly string[] = [
  * - An event that its bus would never accept is refused here, also past the library: one of 400 MB would outlast every lease. An entry may have
  *   999,999 bytes, of which 14 are its time. MySQL before 8.0.16 has no checks.
  * - `aggregate_type` and `aggregate_id` are keys for readers of the binlog: without a key, they do not keep the order of an aggregate's events.
- * - `pending` is the queue.
+ * - `pending` is the queue. Events of `captured` have no place in it: a connector reads them from the binlog.
  * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
  * - `last_sequence` has the last applied sequence of each aggregate at a consumer with an order. Its rows are never deleted.
  * - Times are UTC. No table has a sequence: a reader that follows one misses events that commit late.
@@ -197,6 +200,15 @@ export const MIGRATIONS: readonly MysqlMigration[] = [
   PRIMARY KEY (consumer, place),
   CONSTRAINT last_sequence_is_safe CHECK (last BETWEEN 0 AND 9007199254740991)`,
       ),
+    ],
+  },
+  {
+    version: 3,
+    statements: [
+      table('captured', CAPTURED_COLUMNS),
+      table('capture', CAPTURE_COLUMNS),
+      'DROP PROCEDURE IF EXISTS mailroom.delete_captured',
+      DELETE_CAPTURED,
     ],
   },
 ];

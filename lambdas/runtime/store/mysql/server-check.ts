@@ -18,29 +18,17 @@ export type ClaimMode = 'skip-locked' | 'token';
 /** The smallest `max_allowed_packet`: an envelope of 1 MB in Base64, and the rest of its statement. */
 const PACKET_MIN = 2 * 1024 * 1024;
 
-/** A deployment of a server can have each of these values as a whole, and a session can have its own. */
-const VARIABLES = [
-  'autocommit',
-  'binlog_format',
-  'innodb_read_only',
-  'log_bin',
-  'max_allowed_packet',
-  'read_only',
-  'sql_mode',
-  'transaction_isolation',
-  'tx_isolation',
-] as const;
-
 type ServerVariables = Readonly<Partial<Record<string, string>>>;
 
-const READ_VARIABLES = `SHOW VARIABLES WHERE Variable_name IN (${VARIABLES.map((name) => `'${name}'`).join(', ')})`;
-
-/** Each rule is a predicate of a good value, and what a bad one means. ServerVariables that a server does not have are good. */
-const RULES: readonly (readonly [
-  name: (typeof VARIABLES)[number],
+/** A variable, a predicate of a good value, and what a bad one means. Variables that a server does not have are good. */
+export type SettingRule = readonly [
+  name: string,
   isGood: (value: string, all: ServerVariables) => boolean,
   text: string,
-])[] = [
+];
+
+/** A deployment of a server can have each of these values as a whole, and a session can have its own. */
+const RULES: readonly SettingRule[] = [
   [
     'sql_mode',
     (value) => /STRICT_TRANS_TABLES|STRICT_ALL_TABLES|TRADITIONAL/.test(value),
@@ -83,16 +71,19 @@ const RULES: readonly (readonly [
  */
 export async function serverProblems(sql: Sql, claim: ClaimMode = 'skip-locked'): Promise<ServerProblem[]> {
   return [
-    ...(await settingProblems(sql)),
+    ...(await settingProblems(sql, RULES)),
     ...(await tableProblems(sql)),
     ...(await claimProblems(sql, claim)),
   ];
 }
 
-async function settingProblems(sql: Sql): Promise<ServerProblem[]> {
-  const rows = await readRows(sql, READ_VARIABLES, [], { Variable_name: 'text', Value: 'text' });
+/** Reads variables of a session. @returns the problems of those that are bad */
+export async function settingProblems(sql: Sql, rules: readonly SettingRule[]): Promise<ServerProblem[]> {
+  const names = ['log_bin', ...rules.map(([name]) => name)].map((name) => `'${name}'`);
+  const read = `SHOW VARIABLES WHERE Variable_name IN (${names.join(', ')})`;
+  const rows = await readRows(sql, read, [], { Variable_name: 'text', Value: 'text' });
   const all: ServerVariables = Object.fromEntries(rows.map((row) => [row.Variable_name, row.Value]));
-  return RULES.flatMap(([subject, isGood, text]): ServerProblem[] => {
+  return rules.flatMap(([subject, isGood, text]): ServerProblem[] => {
     const value = all[subject];
     return value === undefined || isGood(value, all) ? [] : [{ subject, text: `${subject} ${text}.` }];
   });
@@ -146,7 +137,7 @@ async function claimProblems(sql: Sql, claim: ClaimMode): Promise<ServerProblem[
 
 /** @throws `BAD_DATABASE` with everything that is wrong with the settings of the server */
 export async function refuseSettings(sql: Sql): Promise<void> {
-  refuse(await settingProblems(sql));
+  refuse(await settingProblems(sql, RULES));
 }
 
 /** @throws `BAD_DATABASE` with everything that is wrong with the server or the tables */

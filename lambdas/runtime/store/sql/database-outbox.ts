@@ -5,6 +5,7 @@ import { sendSpan } from '../../observe/message-spans.ts';
 import { ownTelemetry, type Telemetry } from '../../observe/telemetry.ts';
 import { safeTelemetry } from '../../observe/telemetry-wrappers.ts';
 import { createTracer, inSpan } from '../../observe/tracer.ts';
+import { refuseOtherRelay, refuseUnpublishable } from '../../outbox/captured-event.ts';
 import { refuseReserved } from '../../outbox/event-draft.ts';
 import { type CausingEvent, envelopeOf, type MintedEvent, mintEvent } from '../../outbox/outbox-entry.ts';
 import { cancelled, type EventTransition } from '../../outbox/outbox-transitions.ts';
@@ -76,6 +77,11 @@ export interface DatabaseOutboxDeps<Tx> {
   readonly config: DatabaseProducerConfig;
   /** Your driver or ORM. */
   readonly database: Database<Tx>;
+  /**
+   * `cdc` leaves the events to a connector that reads the database's log (docs/postgres.md, docs/mysql.md): they have no place in the queue, no relay
+   * publishes them, and none can be scheduled. @default a relay publishes them
+   */
+  readonly relay?: 'cdc' | undefined;
   /** @default the machine's clock */
   readonly clock?: Clock | undefined;
   /** @default the machine's random source */
@@ -88,8 +94,6 @@ export interface DatabaseOutboxDeps<Tx> {
 export interface OutboxStatements<Proof> {
   /** The name of the factory, for errors. */
   readonly factory: string;
-  /** Refuses an event that could not be published. */
-  refuse(event: MintedEvent): void;
   /** Refuses a connection that is in no transaction. @throws `NO_TRANSACTION` @default each write is one statement */
   requireTransaction?(sql: Sql): Promise<void>;
   /** Runs the function of a commit, and refuses one that ended its transaction. @throws `TRANSACTION_ENDED` @default a later statement fails then */
@@ -134,15 +138,16 @@ const TRIES = 5;
 /**
  * Creates the outbox of a service that keeps its data in its own database.
  *
- * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS
+ * @throws `BAD_CONFIG` if the service's name begins with `aws.`, which EventBridge reserves for AWS; `BAD_ARGUMENT` if `relay` is unknown
  */
 export function databaseOutbox<Tx, Proof>(
   statements: OutboxStatements<Proof>,
   deps: DatabaseOutboxDeps<Tx>,
 ): DatabaseOutbox<Tx> {
   requireGiven(statements.factory, deps, 'config', 'database');
-  const { config, database, clock = systemClock, random = systemRandomBytes } = deps;
+  const { config, database, relay, clock = systemClock, random = systemRandomBytes } = deps;
   refuseReserved(config.service);
+  refuseOtherRelay(statements.factory, relay);
   const own =
     deps.telemetry === undefined && process.env.AWS_LAMBDA_FUNCTION_NAME !== undefined
       ? ownTelemetry(config, {})
@@ -156,7 +161,7 @@ export function databaseOutbox<Tx, Proof>(
   const mint = async (events: readonly EventDraft[], cause?: CausingEvent) => {
     const minted: MintedEvent[] = [];
     for (const draft of events) minted.push(await mintEvent(context, draft, cause));
-    minted.forEach(statements.refuse);
+    for (const event of minted) refuseUnpublishable(event, relay);
     return minted;
   };
 

@@ -35,6 +35,7 @@ test('a key may have 1,024 bytes', () => {
 });
 
 test('an outbox has no other relay than cdc', () => {
-  for (const relay of [undefined, 'cdc']) expect(() => refuseOtherRelay(relay)).not.toThrow();
-  expect(() => refuseOtherRelay('kafka')).toThrow('relay is "kafka"');
+  for (const relay of [undefined, 'cdc'])
+    expect(() => refuseOtherRelay('createMysqlOutbox', relay)).not.toThrow();
+  expect(() => refuseOtherRelay('createMysqlOutbox', 'kafka')).toThrow('createMysqlOutbox: relay is "kafka"');
 });

@@ -22,6 +22,21 @@ describe('a change of a row of mailroom.event', () => {
     );
   });
 
+  test('is read from MySQL and MariaDB, whose schema is a database', () => {
+    const mysql = {
+      connector: 'mariadb',
+      db: 'mailroom',
+      table: 'captured',
+      gtid: '0-1-5',
+      file: 'binlog.1',
+    };
+    expect(read(change({ source: mysql }))).toEqual(read(change({})));
+    const other = { ...mysql, db: 'shop' };
+    expect(read(change({ source: other })).problem).toMatchObject({
+      message: expect.stringContaining('shop.captured'),
+    });
+  });
+
   test('is read within a schema, too', () => {
     const wrapped = JSON.stringify({ schema: { type: 'struct' }, payload: JSON.parse(change({})) });
     expect(read(wrapped)).toEqual(read(change({})));
