@@ -66,7 +66,7 @@ export const decisionsMutants = mutantsOf([
   ['a change without a connection was not made', '!NOT_CONNECTED.test(errorCode(error.cause))', 'true'],
   ['a server that stops may have committed', '/^(08|57P)/', '/^08/'],
   ['cli/changes/outbox-changes.ts', 'postgres-outbox-changes'],
-  ['an event that a database has is not changed in the table', '(await postgres.discard(...event)) ?? dynamo', '(await postgres.discard(...event)) || dynamo'],
+  ['an event that a database has is not changed in the table', '(await database.discard(...event)) ?? dynamo', '(await database.discard(...event)) || dynamo'],
   ['cli/changes/discard/discard-one.ts', 'interrupted-resend'],
   ['a discard keeps a dead letter whose event was replaced meanwhile', "if (unsentReplacement(standing) !== undefined) return { outcome: 'unsent' };", ''],
   ['a discard leaves the event in place of another one once that was received', 'unlessReceived: replacement !== undefined', 'unlessReceived: false'],
