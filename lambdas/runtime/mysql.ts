@@ -16,6 +16,29 @@ export {
   readMysqlInboxConfig,
 } from './base/consumer-config.ts';
 export type { ProcessingDeps } from './consume/consumer-context.ts';
+export type {
+  DatabaseConsumerDeps as MysqlConsumerDeps,
+  DatabaseProcessorDeps as MysqlProcessorDeps,
+} from './database/database-consumer.ts';
+export type {
+  DatabaseCommit as MysqlCommit,
+  DatabaseHandler as MysqlHandler,
+  DatabaseHandlerOptions as MysqlHandlerOptions,
+  DatabaseHandlers as MysqlHandlers,
+  DatabaseLeasedContext as MysqlLeasedContext,
+  DatabaseRejectedContext as MysqlRejectedContext,
+  DatabaseTransactionalContext as MysqlTransactionalContext,
+} from './database/database-handlers.ts';
+export {
+  type DrizzleQueryable,
+  type DrizzleSql,
+  type KnexQueryable,
+  type KyselyQueryable,
+  kysely,
+  type TypeOrmManager,
+  type TypeOrmResult,
+  typeOrm,
+} from './database/orm-databases.ts';
 export {
   type Mysql2Connection,
   type Mysql2Pool,
@@ -26,20 +49,9 @@ export {
 export {
   createMysqlConsumer,
   createMysqlInboxProcessor,
-  type MysqlConsumerDeps,
   type MysqlInboxProcessor,
-  type MysqlProcessorDeps,
 } from './mysql/mysql-consumer.ts';
-export {
-  type MysqlCommit,
-  type MysqlHandler,
-  type MysqlHandlerOptions,
-  type MysqlHandlers,
-  type MysqlLeasedContext,
-  type MysqlRejectedContext,
-  type MysqlTransactionalContext,
-  mysqlHandlers,
-} from './mysql/mysql-handlers.ts';
+export { mysqlHandlers } from './mysql/mysql-handlers.ts';
 export { seedMysqlOrder } from './mysql/mysql-order-seed.ts';
 export { createMysqlOutbox } from './mysql/mysql-outbox.ts';
 export { type MysqlPool, type MysqlPoolOptions, mysqlPool } from './mysql/mysql-pool.ts';
@@ -54,7 +66,6 @@ export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/databa
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
 export { captureProblems } from './store/mysql/capture-check.ts';
-export type { MysqlEvents } from './store/mysql/inbox-row.ts';
 export { migrateMysql } from './store/mysql/migrate.ts';
 export { mysqlErrno } from './store/mysql/mysql-error.ts';
 export { type ClaimMode, type ServerProblem, serverProblems } from './store/mysql/server-check.ts';
@@ -64,5 +75,9 @@ export type {
   DatabaseAddress as MysqlSettings,
   DatabaseTls as MysqlTls,
 } from './store/sql/database-address.ts';
-export type { DatabaseOutbox, DatabaseOutboxDeps } from './store/sql/database-outbox.ts';
+export type {
+  DatabaseEvents as MysqlEvents,
+  DatabaseOutbox,
+  DatabaseOutboxDeps,
+} from './store/sql/database-outbox.ts';
 export type { Migrated } from './store/sql/schema-version.ts';

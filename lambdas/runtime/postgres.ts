@@ -15,6 +15,29 @@ export {
   readPostgresInboxConfig,
 } from './base/consumer-config.ts';
 export type { ProcessingDeps } from './consume/consumer-context.ts';
+export type {
+  DatabaseConsumerDeps as PostgresConsumerDeps,
+  DatabaseProcessorDeps as PostgresProcessorDeps,
+} from './database/database-consumer.ts';
+export type {
+  DatabaseCommit as PostgresCommit,
+  DatabaseHandler as PostgresHandler,
+  DatabaseHandlerOptions as PostgresHandlerOptions,
+  DatabaseHandlers as PostgresHandlers,
+  DatabaseLeasedContext as PostgresLeasedContext,
+  DatabaseRejectedContext as PostgresRejectedContext,
+  DatabaseTransactionalContext as PostgresTransactionalContext,
+} from './database/database-handlers.ts';
+export {
+  type DrizzleQueryable,
+  type DrizzleSql,
+  type KnexQueryable,
+  type KyselyQueryable,
+  kysely,
+  type TypeOrmManager,
+  type TypeOrmResult,
+  typeOrm,
+} from './database/orm-databases.ts';
 export {
   nodePostgres,
   type PgClient,
@@ -23,37 +46,13 @@ export {
   type PostgresJsQueryable,
   postgresJs,
 } from './postgres/databases.ts';
-export {
-  type DrizzleQueryable,
-  type DrizzleSql,
-  drizzle,
-  type KnexQueryable,
-  type KyselyQueryable,
-  knex,
-  kysely,
-  type PrismaQueryable,
-  prisma,
-  type TypeOrmManager,
-  type TypeOrmResult,
-  typeOrm,
-} from './postgres/orm-databases.ts';
+export { drizzle, knex, type PrismaQueryable, prisma } from './postgres/orm-databases.ts';
 export {
   createPostgresConsumer,
   createPostgresInboxProcessor,
-  type PostgresConsumerDeps,
   type PostgresInboxProcessor,
-  type PostgresProcessorDeps,
 } from './postgres/postgres-consumer.ts';
-export {
-  type PostgresCommit,
-  type PostgresHandler,
-  type PostgresHandlerOptions,
-  type PostgresHandlers,
-  type PostgresLeasedContext,
-  type PostgresRejectedContext,
-  type PostgresTransactionalContext,
-  postgresHandlers,
-} from './postgres/postgres-handlers.ts';
+export { postgresHandlers } from './postgres/postgres-handlers.ts';
 export { seedPostgresOrder } from './postgres/postgres-order-seed.ts';
 export {
   createPostgresOutbox,
@@ -77,7 +76,6 @@ export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/databa
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
 export type { OrderSeed } from './store/order-seed.ts';
-export type { PostgresEvents } from './store/postgres/inbox-row.ts';
 export {
   grantPostgresRole,
   migratePostgres,
@@ -88,5 +86,9 @@ export type {
   DatabaseAddress as PostgresSettings,
   DatabaseTls as PostgresTls,
 } from './store/sql/database-address.ts';
-export type { DatabaseOutbox, DatabaseOutboxDeps } from './store/sql/database-outbox.ts';
+export type {
+  DatabaseEvents as PostgresEvents,
+  DatabaseOutbox,
+  DatabaseOutboxDeps,
+} from './store/sql/database-outbox.ts';
 export type { Migrated } from './store/sql/schema-version.ts';

@@ -47,6 +47,7 @@ const RUNTIME = [
   'store/mysql',
   'bridge',
   'sources',
+  'database',
   'postgres',
   'mysql',
 ];
@@ -75,8 +76,18 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'lambdas/runtime/store/sql': upTo('operations'),
   'lambdas/runtime/store/postgres': upTo('store/sql'),
   'lambdas/runtime/store/mysql': upTo('store/sql'),
-  'lambdas/runtime/postgres': [...upTo('store/postgres'), 'lambdas/runtime/sources'],
-  'lambdas/runtime/mysql': [...upTo('store/sql'), 'lambdas/runtime/store/mysql', 'lambdas/runtime/sources'],
+  'lambdas/runtime/database': [...upTo('store/sql'), 'lambdas/runtime/sources'],
+  'lambdas/runtime/postgres': [
+    ...upTo('store/postgres'),
+    'lambdas/runtime/sources',
+    'lambdas/runtime/database',
+  ],
+  'lambdas/runtime/mysql': [
+    ...upTo('store/sql'),
+    'lambdas/runtime/store/mysql',
+    'lambdas/runtime/sources',
+    'lambdas/runtime/database',
+  ],
   lambdas: upTo('operations'),
   'lambdas/postgres-audit': ['lambdas', ...upTo('store/postgres'), 'lambdas/runtime/postgres'],
   'lambdas/postgres-relay': [...upTo('bus'), 'lambdas/runtime/postgres'],

@@ -1,6 +1,6 @@
 import type { PoolConnection } from 'mysql2/promise';
+import type { DatabaseHandler } from '../../lambdas/runtime/database/database-handlers.ts';
 import { createMysqlConsumer } from '../../lambdas/runtime/mysql/mysql-consumer.ts';
-import type { MysqlHandler } from '../../lambdas/runtime/mysql/mysql-handlers.ts';
 import type { Database } from '../../lambdas/runtime/store/sql/database.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { sqsEvent } from '../postgres/consumer-parts.ts';
@@ -11,7 +11,7 @@ import { testOutbox } from './inbox-rig.ts';
 /** A consumer whose function is called with messages of one event. */
 export function mysqlConsumer(
   database: Database<PoolConnection>,
-  handlers: readonly MysqlHandler<PoolConnection>[],
+  handlers: readonly DatabaseHandler<PoolConnection>[],
   change: Partial<typeof consumerConfig> = {},
 ) {
   const telemetry = memoryTelemetry();

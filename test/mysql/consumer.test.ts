@@ -1,8 +1,9 @@
 import type { PoolConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AlreadyProcessed, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
+import type { DatabaseHandlers } from '../../lambdas/runtime/database/database-handlers.ts';
 import { createMysqlInboxProcessor } from '../../lambdas/runtime/mysql/mysql-consumer.ts';
-import { type MysqlHandlers, mysqlHandlers } from '../../lambdas/runtime/mysql/mysql-handlers.ts';
+import { mysqlHandlers } from '../../lambdas/runtime/mysql/mysql-handlers.ts';
 import { memoryTelemetry } from '../../testing/index.ts';
 import { newEventId, sqsEvent } from '../postgres/consumer-parts.ts';
 import { FUNCTION_MS } from '../postgres/inbox-rig.ts';
@@ -12,7 +13,7 @@ import { PAYMENT, shift, testOutbox } from './inbox-rig.ts';
 import { type Rig, startRig } from './support/rig.ts';
 
 let rig: Rig;
-let make: MysqlHandlers<PoolConnection>;
+let make: DatabaseHandlers<PoolConnection>;
 
 beforeAll(async () => {
   rig = await startRig('mysql-consumer');

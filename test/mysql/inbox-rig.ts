@@ -5,8 +5,8 @@ import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/even
 import { ID, idParameter, TEXT, textParameter } from '../../lambdas/runtime/store/mysql/expressions.ts';
 import { mysqlInbox } from '../../lambdas/runtime/store/mysql/inbox.ts';
 import { mysqlInboxChanges } from '../../lambdas/runtime/store/mysql/inbox-operator.ts';
-import type { MysqlEvents } from '../../lambdas/runtime/store/mysql/inbox-row.ts';
 import type { Database } from '../../lambdas/runtime/store/sql/database.ts';
+import type { DatabaseEvents } from '../../lambdas/runtime/store/sql/database-outbox.ts';
 import { manualClock } from '../../testing/index.ts';
 import { type DecidedInbox, LEASE_MS } from '../postgres/inbox-rig.ts';
 import type { Rig } from './support/rig.ts';
@@ -18,7 +18,7 @@ export const PAYMENT =
   'CREATE TABLE mailroom.payment (id INT AUTO_INCREMENT PRIMARY KEY, event_id VARCHAR(64) NOT NULL, note TEXT) ENGINE=InnoDB';
 
 /** Writes an event as an outbox does, as far as a test of the inbox needs it. */
-export const testOutbox: MysqlEvents<PoolConnection> = {
+export const testOutbox: DatabaseEvents<PoolConnection> = {
   write: async (tx, events) => {
     for (const { definition, data } of events)
       await tx.query(

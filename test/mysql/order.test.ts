@@ -3,15 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { strict } from '../../lambdas/runtime/base/order.ts';
+import type {
+  DatabaseHandler,
+  DatabaseHandlerOptions,
+  DatabaseHandlers,
+} from '../../lambdas/runtime/database/database-handlers.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { mysql2 } from '../../lambdas/runtime/mysql/databases.ts';
 import { createMysqlConsumer } from '../../lambdas/runtime/mysql/mysql-consumer.ts';
-import {
-  type MysqlHandler,
-  type MysqlHandlerOptions,
-  type MysqlHandlers,
-  mysqlHandlers,
-} from '../../lambdas/runtime/mysql/mysql-handlers.ts';
+import { mysqlHandlers } from '../../lambdas/runtime/mysql/mysql-handlers.ts';
 import { seedMysqlOrder } from '../../lambdas/runtime/mysql/mysql-order-seed.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import { mysqlInboxChanges } from '../../lambdas/runtime/store/mysql/inbox-operator.ts';
@@ -76,7 +76,7 @@ const pay = (tx: PoolConnection, note: string) =>
 
 /** A strict consumer. */
 function counting(
-  handlers: (make: MysqlHandlers<PoolConnection>) => readonly MysqlHandler<PoolConnection>[],
+  handlers: (make: DatabaseHandlers<PoolConnection>) => readonly DatabaseHandler<PoolConnection>[],
   database: Database<PoolConnection> = rig.database,
   clock: Clock = systemClock,
 ) {
@@ -118,9 +118,9 @@ function counting(
   };
 }
 
-type Options = MysqlHandlerOptions<typeof Counted, PoolConnection>;
+type Options = DatabaseHandlerOptions<typeof Counted, PoolConnection>;
 
-const booking = (make: MysqlHandlers<PoolConnection>, options?: Options) =>
+const booking = (make: DatabaseHandlers<PoolConnection>, options?: Options) =>
   make.transactional(
     Counted,
     async ({ data }, { tx }) => {

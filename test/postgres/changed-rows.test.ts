@@ -1,8 +1,8 @@
 import { CamelCasePlugin, CompiledQuery, Kysely, ParseJSONResultsPlugin, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { kysely } from '../../lambdas/runtime/database/orm-databases.ts';
 import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
-import { kysely } from '../../lambdas/runtime/postgres/orm-databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
 import type { Database, Sql, SqlRow } from '../../lambdas/runtime/store/postgres/sql.ts';

@@ -1,7 +1,8 @@
 import type { SQSEvent } from 'aws-lambda';
+import type { DatabaseHandler } from '../../lambdas/runtime/database/database-handlers.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresConsumer } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
-import { type PostgresHandler, postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
+import { postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
@@ -16,7 +17,7 @@ const TIMEOUT_MS = LEASE_MS;
 /** A consumer whose function is called with messages of one event. */
 export function postgresConsumer(
   database: Database<PgClient>,
-  handlers: readonly PostgresHandler<PgClient>[],
+  handlers: readonly DatabaseHandler<PgClient>[],
   change: Partial<typeof consumerConfig> = {},
 ) {
   const telemetry = memoryTelemetry();

@@ -3,19 +3,19 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AlreadyProcessed, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
+import type {
+  DatabaseHandlers,
+  DatabaseLeasedContext,
+} from '../../lambdas/runtime/database/database-handlers.ts';
 import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresInboxProcessor } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
-import type {
-  PostgresHandlers,
-  PostgresLeasedContext,
-} from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { memoryTelemetry } from '../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { newEventId, postgresConsumer, postgresHandlers } from './consumer-parts.ts';
 import { FUNCTION_MS, migratedPostgres, shift, testOutbox } from './inbox-rig.ts';
 
 let postgres: Awaited<ReturnType<typeof migratedPostgres>>;
-let make: PostgresHandlers<PgClient>;
+let make: DatabaseHandlers<PgClient>;
 
 beforeAll(async () => {
   postgres = await migratedPostgres('consumer');
@@ -86,7 +86,7 @@ describe('a transactional handler', () => {
 });
 
 describe('a leased handler', () => {
-  test.each<[string, (ctx: PostgresLeasedContext<PgClient>) => Promise<unknown>]>([
+  test.each<[string, (ctx: DatabaseLeasedContext<PgClient>) => Promise<unknown>]>([
     [
       'beside an effect that it does not await',
       (ctx) => {

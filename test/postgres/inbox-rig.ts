@@ -8,9 +8,9 @@ import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-ope
 import { mintEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { postgresInbox } from '../../lambdas/runtime/store/postgres/inbox.ts';
 import { postgresInboxChanges } from '../../lambdas/runtime/store/postgres/inbox-operator.ts';
-import type { PostgresEvents } from '../../lambdas/runtime/store/postgres/inbox-row.ts';
 import { migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
+import type { DatabaseEvents } from '../../lambdas/runtime/store/sql/database-outbox.ts';
 import { type ManualClock, manualClock } from '../../testing/index.ts';
 import { rig } from '../support/runtime-rig.ts';
 import { startPostgres } from './server/postgres-server.ts';
@@ -77,7 +77,7 @@ export async function migratedPostgres(
 }
 
 /** Writes an event as an outbox does, as far as a test of the inbox needs it. */
-export const testOutbox: PostgresEvents<PgClient> = {
+export const testOutbox: DatabaseEvents<PgClient> = {
   write: async (tx, events) => {
     for (const { definition, data } of events)
       await tx.query(

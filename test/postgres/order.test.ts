@@ -3,14 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { strict } from '../../lambdas/runtime/base/order.ts';
+import type {
+  DatabaseHandler,
+  DatabaseHandlerOptions,
+} from '../../lambdas/runtime/database/database-handlers.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresConsumer } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
-import {
-  type PostgresHandler,
-  type PostgresHandlerOptions,
-  postgresHandlers,
-} from '../../lambdas/runtime/postgres/postgres-handlers.ts';
+import { postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import { seedPostgresOrder } from '../../lambdas/runtime/postgres/postgres-order-seed.ts';
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import { postgresInboxChanges } from '../../lambdas/runtime/store/postgres/inbox-operator.ts';
@@ -79,7 +79,7 @@ const pay = (tx: PgClient, note: string) =>
 
 /** A strict consumer, as its own login reaches the database. */
 function counting(
-  handlers: (make: ReturnType<typeof postgresHandlers<PgClient>>) => readonly PostgresHandler<PgClient>[],
+  handlers: (make: ReturnType<typeof postgresHandlers<PgClient>>) => readonly DatabaseHandler<PgClient>[],
   database: Database<PgClient> = nodePostgres(logins.worker),
   clock: Clock = systemClock,
 ) {
@@ -123,7 +123,7 @@ function counting(
 
 const booking = (
   make: ReturnType<typeof postgresHandlers<PgClient>>,
-  options?: PostgresHandlerOptions<typeof Counted, PgClient>,
+  options?: DatabaseHandlerOptions<typeof Counted, PgClient>,
 ) =>
   make.transactional(
     Counted,
@@ -193,7 +193,7 @@ describe('a strict consumer', () => {
 });
 
 describe('a rejected function', () => {
-  const announces: PostgresHandlerOptions<typeof Counted, PgClient> = {
+  const announces: DatabaseHandlerOptions<typeof Counted, PgClient> = {
     rejected: async ({ data }, { tx, by, cause }) => {
       await pay(tx, `refused ${data.n} by ${by}: ${cause?.code}`);
       return { events: [happened] };
@@ -255,7 +255,7 @@ describe('a rejected function', () => {
     expect(await notes()).toEqual(['refused 13 by ada: POISON_MESSAGE']);
   });
 
-  test.each<[string, PostgresHandlerOptions<typeof Counted, PgClient>, object]>([
+  test.each<[string, DatabaseHandlerOptions<typeof Counted, PgClient>, object]>([
     [
       'that throws',
       {

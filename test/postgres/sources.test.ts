@@ -2,9 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { RetryLater } from '../../lambdas/runtime/base/errors.ts';
 import { type Handler, leased } from '../../lambdas/runtime/consume/handler.ts';
+import type { DatabaseHandler } from '../../lambdas/runtime/database/database-handlers.ts';
 import type { PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresInboxProcessor } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
-import { type PostgresHandler, postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
+import { postgresHandlers } from '../../lambdas/runtime/postgres/postgres-handlers.ts';
 import type { DecodeBody } from '../../lambdas/runtime/sources/body-decoder.ts';
 import { createInboxProcessor, type InboxProcessor } from '../../lambdas/runtime/sources/inbox-processor.ts';
 import { consumeJetStream } from '../../lambdas/runtime/sources/jet-stream-consumer.ts';
@@ -132,7 +133,7 @@ const dynamo = (read?: DecodeBody): Storage<Handler> => ({
   make: (handle) => leased(ThingHappened, handle),
 });
 
-const relational = (read?: DecodeBody): Storage<PostgresHandler<PgClient>> => ({
+const relational = (read?: DecodeBody): Storage<DatabaseHandler<PgClient>> => ({
   inbox: createPostgresInboxProcessor({
     config,
     database: postgres.database,

@@ -2,14 +2,14 @@ import type { ConsumerContext } from '../consume/consumer-context.ts';
 import type { SettlingStore } from '../consume/settling-store.ts';
 import { refuseWrites } from '../store/mysql/inbox-commit.ts';
 import { mysqlInboxChanges, withoutWrites } from '../store/mysql/inbox-operator.ts';
-import type { MysqlEvents } from '../store/mysql/inbox-row.ts';
 import { inOneTransaction } from '../store/mysql/whole-transaction.ts';
 import type { Database } from '../store/sql/database.ts';
+import type { DatabaseEvents } from '../store/sql/database-outbox.ts';
 
 /** The function of the consumer runs inside the decision's transaction, and has the rights of the consumer's login. */
 export function mysqlSettling<Tx>(
   { config, clock, random }: ConsumerContext,
-  { database, outbox }: { readonly database: Database<Tx>; readonly outbox: MysqlEvents<Tx> },
+  { database, outbox }: { readonly database: Database<Tx>; readonly outbox: DatabaseEvents<Tx> },
 ): SettlingStore {
   return {
     inboxChanges: mysqlInboxChanges({ database, clock, random }),

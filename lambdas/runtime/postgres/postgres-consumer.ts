@@ -1,29 +1,15 @@
-import type { ProcessingConfig, QueueConfig } from '../base/consumer-config.ts';
-import { requireGiven } from '../base/given-names.ts';
-import { type ConsumerContext, contextParts, type ProcessingDeps } from '../consume/consumer-context.ts';
-import type { Handler } from '../consume/handler.ts';
-import { type InboxProcessor, type ProcessorDeps, processorIn } from '../sources/inbox-processor.ts';
-import { type ConsumerHandler, consumerIn } from '../sources/sqs/consumer.ts';
-import type { Queue } from '../sources/sqs/queue.ts';
+import {
+  type DatabaseConsumerDeps,
+  type DatabaseInbox,
+  type DatabaseProcessorDeps,
+  databaseConsumer,
+  databaseProcessor,
+} from '../database/database-consumer.ts';
+import type { DatabaseHandler } from '../database/database-handlers.ts';
+import type { InboxProcessor } from '../sources/inbox-processor.ts';
+import type { ConsumerHandler } from '../sources/sqs/consumer.ts';
 import { postgresInbox } from '../store/postgres/inbox.ts';
-import type { PostgresEvents } from '../store/postgres/inbox-row.ts';
-import type { Database } from '../store/postgres/sql.ts';
-import { anyHandlers, type PostgresHandler } from './postgres-handlers.ts';
 import { postgresSettling } from './postgres-settling.ts';
-
-/** Dependencies of {@link createPostgresConsumer}. */
-export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {
-  /** The database that has the schema `mailroom` and the consumer's own tables. */
-  readonly database: Database<Tx>;
-  /** Writes the events of its handlers, from `createPostgresOutbox`. */
-  readonly outbox: PostgresEvents<Tx>;
-  /** From `readPostgresConsumerConfig(process.env)`. */
-  readonly config: ProcessingConfig & QueueConfig;
-  /** The consumer's queue. */
-  readonly queue: Queue;
-  /** One handler per event that the consumer subscribes to. */
-  readonly handlers: readonly PostgresHandler<Tx>[];
-}
 
 /**
  * Creates the Lambda handler of a consumer whose inbox is in PostgreSQL, with the outcomes, attempts, leases and rejections of
@@ -45,24 +31,12 @@ export interface PostgresConsumerDeps<Tx> extends ProcessingDeps {
  * });
  * ```
  */
-export function createPostgresConsumer<Tx>(deps: PostgresConsumerDeps<Tx>): ConsumerHandler {
-  requireGiven('createPostgresConsumer', deps, 'config', 'database', 'outbox', 'queue', 'handlers');
-  const ctx = postgresContext(deps);
-  return consumerIn(ctx, { ...deps, handlers: anyHandlers(deps.handlers) }, postgresSettling(ctx, deps));
-}
-
-/** Dependencies of {@link createPostgresInboxProcessor}. */
-export interface PostgresProcessorDeps<Tx> extends ProcessorDeps {
-  /** The database that has the schema `mailroom` and the consumer's own tables. */
-  readonly database: Database<Tx>;
-  /** Writes the events of its handlers, from `createPostgresOutbox`. */
-  readonly outbox: PostgresEvents<Tx>;
-  /** From `readPostgresInboxConfig(process.env)`. */
-  readonly config: ProcessingConfig;
+export function createPostgresConsumer<Tx>(deps: DatabaseConsumerDeps<Tx>): ConsumerHandler {
+  return databaseConsumer('createPostgresConsumer', POSTGRES, deps);
 }
 
 /** The inbox of a source in PostgreSQL, for every loop: its handlers are those of `postgresHandlers`. */
-export type PostgresInboxProcessor<Tx> = InboxProcessor<PostgresHandler<Tx>>;
+export type PostgresInboxProcessor<Tx> = InboxProcessor<DatabaseHandler<Tx>>;
 
 /**
  * Creates the inbox of a consumer that takes its messages from Kafka, Kinesis, JetStream, RabbitMQ or any other source.
@@ -76,26 +50,9 @@ export type PostgresInboxProcessor<Tx> = InboxProcessor<PostgresHandler<Tx>>;
  * ```
  */
 export function createPostgresInboxProcessor<Tx>(
-  deps: PostgresProcessorDeps<Tx>,
+  deps: DatabaseProcessorDeps<Tx>,
 ): PostgresInboxProcessor<Tx> {
-  requireGiven('createPostgresInboxProcessor', deps, 'config', 'database', 'outbox');
-  const inbox = processorIn(postgresContext(deps), deps);
-  // Not a new list for one handler: the processor remembers what it has prepared.
-  const inboxHandler = (handler: PostgresHandler<Tx> | readonly PostgresHandler<Tx>[]) =>
-    handler as unknown as Handler | readonly Handler[];
-  return {
-    consumer: inbox.consumer,
-    process: async (message, handler, options) => inbox.process(message, inboxHandler(handler), options),
-    handles: (handler) => inbox.handles(inboxHandler(handler)),
-  };
+  return databaseProcessor('createPostgresInboxProcessor', POSTGRES, deps);
 }
 
-function postgresContext<Tx>(
-  deps: Pick<PostgresConsumerDeps<Tx>, 'database' | 'outbox'> &
-    ProcessingDeps & { readonly config: ProcessingConfig },
-): ConsumerContext {
-  const { config, database, outbox, redact } = deps;
-  const parts = contextParts(deps);
-  const settings = { ...config, clock: parts.clock, random: parts.random, redact };
-  return { ...parts, inbox: postgresInbox({ settings, database, outbox }) };
-}
+const POSTGRES: DatabaseInbox = { inbox: postgresInbox, settling: postgresSettling };

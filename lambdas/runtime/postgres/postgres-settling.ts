@@ -2,14 +2,14 @@ import type { ConsumerContext } from '../consume/consumer-context.ts';
 import type { SettlingStore } from '../consume/settling-store.ts';
 import { refuseAborted, refuseWrites } from '../store/postgres/inbox-commit.ts';
 import { postgresInboxChanges, withoutWrites } from '../store/postgres/inbox-operator.ts';
-import type { PostgresEvents } from '../store/postgres/inbox-row.ts';
 import { raiseLast } from '../store/postgres/last-sequence.ts';
-import type { Database } from '../store/postgres/sql.ts';
+import type { Database } from '../store/sql/database.ts';
+import type { DatabaseEvents } from '../store/sql/database-outbox.ts';
 
 /** The function of the consumer runs inside the decision's transaction, and has the rights of the consumer's login. */
 export function postgresSettling<Tx>(
   { config, clock, random }: ConsumerContext,
-  { database, outbox }: { readonly database: Database<Tx>; readonly outbox: PostgresEvents<Tx> },
+  { database, outbox }: { readonly database: Database<Tx>; readonly outbox: DatabaseEvents<Tx> },
 ): SettlingStore {
   return {
     inboxChanges: postgresInboxChanges({ database, whole: database, clock, random, raise: raiseLast }),

@@ -1,30 +1,19 @@
 import { isMailroomError } from '../../base/errors.ts';
-import type { EventDraft } from '../../events/event.ts';
 import type { InboxRules } from '../../inbox/inbox.ts';
-import type { CausingEvent } from '../../outbox/outbox-entry.ts';
 import type { InboxRow } from '../inbox-row.ts';
 import { SCHEMA } from '../row-schema.ts';
 import type { Database, Sql } from '../sql/database.ts';
+import type { DatabaseEvents } from '../sql/database-outbox.ts';
 import { type Columns, type RowOf, readRows } from '../sql/sql-rows.ts';
 import { booleanText, encoded, KEY, NOW, numberText, textParameter } from './expressions.ts';
 import { isConnectionLost, isRetryable, mysqlErrno } from './mysql-error.ts';
 import { joined, part, type StatementPart } from './statement.ts';
 
-/** Writes events in a transaction. `createMysqlOutbox` makes one. */
-export interface MysqlEvents<Tx> {
-  /**
-   * Writes events that are published if and only if the transaction commits.
-   *
-   * @param cause - the event being handled: they inherit its correlation id and trace
-   */
-  write(tx: Tx, events: readonly EventDraft[], cause?: CausingEvent): Promise<unknown>;
-}
-
 /** The inbox of one consumer in MySQL or MariaDB. */
 export interface MysqlInboxContext<Tx> {
   readonly rules: InboxRules;
   readonly database: Database<Tx>;
-  readonly outbox: MysqlEvents<Tx>;
+  readonly outbox: DatabaseEvents<Tx>;
 }
 
 /** The maximum number of tries of a statement or a transaction that met another one and has had no effect. */

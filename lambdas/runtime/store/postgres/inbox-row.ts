@@ -1,27 +1,16 @@
 import { isMailroomError } from '../../base/errors.ts';
-import type { EventDraft } from '../../events/event.ts';
 import type { InboxRules } from '../../inbox/inbox.ts';
-import type { CausingEvent } from '../../outbox/outbox-entry.ts';
 import type { InboxRow } from '../inbox-row.ts';
 import { SCHEMA } from '../row-schema.ts';
+import type { DatabaseEvents } from '../sql/database-outbox.ts';
 import { type Database, isRetryable, type Sql, sqlState } from './sql.ts';
 import { type Columns, type RowOf, readRows } from './sql-rows.ts';
-
-/** Writes events in a transaction. `createPostgresOutbox` makes one. */
-export interface PostgresEvents<Tx> {
-  /**
-   * Writes events that are published if and only if the transaction commits.
-   *
-   * @param cause - the event being handled: they inherit its correlation id and trace
-   */
-  write(tx: Tx, events: readonly EventDraft[], cause?: CausingEvent): Promise<unknown>;
-}
 
 /** The inbox of one consumer in PostgreSQL. */
 export interface PostgresInboxContext<Tx> {
   readonly rules: InboxRules;
   readonly database: Database<Tx>;
-  readonly outbox: PostgresEvents<Tx>;
+  readonly outbox: DatabaseEvents<Tx>;
 }
 
 /** The maximum number of tries of a statement that met another transaction. */

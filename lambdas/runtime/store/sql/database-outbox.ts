@@ -71,6 +71,16 @@ export interface DatabaseOutbox<Tx> {
   cancel(tx: Tx, eventId: string): Promise<'cancelled' | 'too-late'>;
 }
 
+/** Writes events in a transaction. `createPostgresOutbox` and `createMysqlOutbox` make one. */
+export interface DatabaseEvents<Tx> {
+  /**
+   * Writes events that are published if and only if the transaction commits.
+   *
+   * @param cause - the event being handled: they inherit its correlation id and trace
+   */
+  write(tx: Tx, events: readonly EventDraft[], cause?: CausingEvent): Promise<unknown>;
+}
+
 /** Dependencies of the outbox of a database. */
 export interface DatabaseOutboxDeps<Tx> {
   /** From `readPostgresProducerConfig(process.env)` or `readMysqlProducerConfig(process.env)`. */
