@@ -62,6 +62,7 @@ export {
   readMysqlRelayConfig,
   readMysqlSettings,
 } from './mysql/mysql-settings.ts';
+export { drizzle, knex } from './mysql/orm-databases.ts';
 export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';

@@ -108,7 +108,9 @@ function mysql2Sql(queryable: Mysql2Queryable): Sql {
   };
 }
 
-/** A statement that returns no rows has a header instead. */
-function rowsIn(result: unknown): readonly SqlRow[] {
-  return Array.isArray(result) ? result : [];
+/** The rows that `mysql2` returns: a statement without rows has a header instead. Anything else is left as it is, and refused where rows are read. */
+export function rowsIn(result: unknown): readonly SqlRow[] {
+  return typeof Object(result).affectedRows === 'number' && !Array.isArray(result)
+    ? []
+    : (result as SqlRow[]);
 }
