@@ -12,6 +12,7 @@ import { capacity } from './capacity.ts';
 import { command } from './command.ts';
 import { cost } from './cost.ts';
 import { latency } from './latency.ts';
+import { mysql } from './mysql.ts';
 import type { FigureTable, Part, PartResult } from './part.ts';
 import { withTables } from './part.ts';
 import { postgres } from './postgres.ts';
@@ -29,11 +30,23 @@ interface BenchOptions {
 }
 
 /** The parts, in the order in which they run. */
-const PARTS: readonly Part[] = [cost, relay, latency, bundles, capacity, burst, command, postgres, brokers];
+const PARTS: readonly Part[] = [
+  cost,
+  relay,
+  latency,
+  bundles,
+  capacity,
+  burst,
+  command,
+  postgres,
+  mysql,
+  brokers,
+];
 
 /** The files that contain the tables. */
 const DOCS = [
   'docs/cost.md',
+  'docs/mysql.md',
   'docs/queues.md',
   'docs/scaling.md',
   'docs/sources.md',

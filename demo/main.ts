@@ -1,5 +1,6 @@
 import '../localstack/quiet-sdk.ts';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { DatabaseEngine } from '../lambdas/runtime/base/database-engine.ts';
 import { errorMessage, MailroomError } from '../lambdas/runtime/base/errors.ts';
 import type { Outputs } from '../localstack/cdk-process.ts';
 import { deployLocal } from '../localstack/deploy.ts';
@@ -8,12 +9,13 @@ import { howToStop, leaveRunning } from '../localstack/left-running.ts';
 import { stepPrinter } from '../localstack/step-printer.ts';
 import { DEFAULT_PORT, localEnvironment } from '../localstack/workspace.ts';
 import type { BridgeKind, DemoBridge } from './bridge.ts';
+import type { DemoDatabase } from './database.ts';
 import { paymentRejection, startSweep } from './operator.ts';
 import { openDemoPage, RUN_MAX_MS } from './page.ts';
-import type { DemoPostgres } from './postgres.ts';
 import type { Receipt } from './receipt.ts';
 import { printReceipt } from './receipt-text.ts';
 import { RATE_MAX, runDemo } from './run.ts';
+import { startDemoDatabase } from './start-database.ts';
 
 interface DemoOptions {
   /** @default 200, with `ui` orders until the run is ended */
@@ -27,6 +29,7 @@ interface DemoOptions {
   readonly ui: boolean;
   readonly bridge?: BridgeKind;
   readonly postgres?: boolean;
+  readonly mysql?: boolean;
   /** False with `--no-open`. */
   readonly open: boolean;
 }
@@ -39,15 +42,15 @@ const RATE_WITH_PAGE = 1;
 const steps = stepPrinter(process.stderr);
 
 /** Deploys the order system. The SDK clients of this process reach it from then on. */
-async function deploy(engine: Engine, { bridge, postgres }: Beside): Promise<Outputs> {
+async function deploy(engine: Engine, { bridge, database }: Beside): Promise<Outputs> {
   const outputs = await deployLocal({
     endpoint: engine.endpoint,
-    context: { ...bridge?.context, ...postgres?.context },
+    context: { ...bridge?.context, ...database?.context },
     onProgress: steps.step,
     onDetail: steps.detail,
   });
   Object.assign(process.env, localEnvironment(engine.endpoint));
-  postgres?.startRelay(outputs);
+  database?.startRelay(outputs);
   await startSweep(engine.endpoint);
   return outputs;
 }
@@ -56,10 +59,10 @@ async function demo(options: DemoOptions): Promise<void> {
   const beside: { -readonly [K in keyof Beside]: Beside[K] } = {};
   try {
     beside.bridge = await bridgeOf(options);
-    beside.postgres = await postgresOf(options);
+    beside.database = await databaseOf(options);
     await demoWith(options, beside);
   } finally {
-    await beside.postgres?.close();
+    await beside.database?.close();
     await beside.bridge?.close();
   }
 }
@@ -67,7 +70,7 @@ async function demo(options: DemoOptions): Promise<void> {
 /** The servers that run beside the local AWS. */
 interface Beside {
   readonly bridge?: DemoBridge | undefined;
-  readonly postgres?: DemoPostgres | undefined;
+  readonly database?: DemoDatabase | undefined;
 }
 
 /** Starts the broker of `--bridge`. Nothing of brokers is loaded without that. */
@@ -77,11 +80,15 @@ async function bridgeOf({ bridge }: DemoOptions): Promise<DemoBridge | undefined
   return await startBridge(bridge, steps);
 }
 
-/** Starts the database of `--postgres`. Nothing of it is loaded without that. */
-async function postgresOf({ postgres }: DemoOptions): Promise<DemoPostgres | undefined> {
-  if (!postgres) return undefined;
-  const { startDemoPostgres } = await import('./postgres.ts');
-  return await startDemoPostgres(steps);
+/** Starts the database of `--postgres` or `--mysql`. */
+async function databaseOf(options: DemoOptions): Promise<DemoDatabase | undefined> {
+  const engine = engineOf(options);
+  return engine && (await startDemoDatabase(engine, steps.step));
+}
+
+function engineOf({ postgres, mysql }: DemoOptions): DatabaseEngine | undefined {
+  if (postgres) return 'postgres';
+  return mysql ? 'mysql' : undefined;
 }
 
 async function demoWith(options: DemoOptions, beside: Beside): Promise<void> {
@@ -89,8 +96,8 @@ async function demoWith(options: DemoOptions, beside: Beside): Promise<void> {
   if (options.keep && engine.startedHere) await leaveRunning(engine);
   try {
     // An engine that stays would have a system without its server; one in a container does not reach the server.
-    const needs = beside.bridge === undefined ? '--postgres' : '--bridge';
-    if ((beside.bridge ?? beside.postgres) !== undefined && engine.process === undefined)
+    const needs = beside.bridge === undefined ? `--${engineOf(options)}` : '--bridge';
+    if ((beside.bridge ?? beside.database) !== undefined && engine.process === undefined)
       throw new MailroomError(
         'NOT_THIS_ENGINE',
         `${needs} needs a MiniStack that the demo starts, and the engine at ${engine.endpoint} is another. Stop it (npm run local:stop), ` +
@@ -240,6 +247,12 @@ async function main(): Promise<void> {
         '--postgres',
         'keep the orders, their outbox and the inbox of order-status in a PostgreSQL that the demo downloads and starts; the other services keep theirs in DynamoDB',
       ).conflicts('keep'),
+    )
+    .addOption(
+      new Option(
+        '--mysql',
+        'the same with a MariaDB, which the demo downloads without installing it. Needs Debian 12',
+      ).conflicts(['keep', 'postgres']),
     )
     .option('--no-open', 'with --ui: open no browser; print the file that opens the web console')
     .action(demo);

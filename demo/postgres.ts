@@ -1,8 +1,5 @@
-import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
 import { orderKey } from '../lambdas/example/orders/order.ts';
 import { ORDERS_TABLE } from '../lambdas/example/orders/postgres/postgres-orders.ts';
-import { busClientSettings } from '../lambdas/runtime/base/client-settings.ts';
-import { eventBridgeBus } from '../lambdas/runtime/bus/eventbridge-bus.ts';
 import { nodePostgres } from '../lambdas/runtime/postgres/databases.ts';
 import { postgresPool } from '../lambdas/runtime/postgres/postgres-pool.ts';
 import { createPostgresRelay } from '../lambdas/runtime/postgres/postgres-relay.ts';
@@ -11,31 +8,16 @@ import { OUTBOX } from '../lambdas/runtime/store/postgres/columns.ts';
 import { INBOX } from '../lambdas/runtime/store/postgres/message-columns.ts';
 import { migratePostgres } from '../lambdas/runtime/store/postgres/migrate.ts';
 import { readJsonRows } from '../lambdas/runtime/store/postgres/sql-rows.ts';
-import type { Outputs } from '../localstack/cdk-process.ts';
-import type { StepPrinter } from '../localstack/step-printer.ts';
-import { type PostgresServer, startPostgres } from '../test/postgres/server/postgres-server.ts';
-import { memoryTelemetry } from '../testing/memory-telemetry.ts';
-import { required } from './readings.ts';
+import { startPostgres } from '../test/postgres/server/postgres-server.ts';
+import { type DemoDatabase, startDemoRelay } from './database.ts';
 
-/** A started PostgreSQL with the orders of the demo. */
-export interface DemoPostgres {
-  readonly server: PostgresServer;
-  /** The context values with which the order system has its orders there. */
-  readonly context: Readonly<Record<string, string>>;
-  /** Starts the relay, as a process does in a container: it publishes to the bus of a deployment. */
-  readonly startRelay: (outputs: Outputs) => void;
-  /** Its orders, events and inbox rows, as items of a table. */
-  readonly items: () => Promise<Record<string, unknown>[]>;
-  /** Stops the relay and the server, and removes its data. */
-  readonly close: () => Promise<void>;
-}
-
-const PUBLISH_TIMEOUT_MS = 10_000;
-
-/** Starts a PostgreSQL on the loopback address. It ends with this process, however that ends. */
-export async function startDemoPostgres({ step }: Pick<StepPrinter, 'step'>): Promise<DemoPostgres> {
+/** Starts a PostgreSQL with the orders of the demo. */
+export async function startDemoPostgres(
+  step: (line: string) => void,
+  settings: Readonly<Record<string, string>>,
+): Promise<DemoDatabase> {
   step('Starting PostgreSQL');
-  const server = await startPostgres('demo');
+  const server = await startPostgres('demo', settings);
   const pool = postgresPool(readPostgresSettings({ MAILROOM_POSTGRES: server.url }));
   const database = nodePostgres(pool);
   await migratePostgres(database);
@@ -45,27 +27,7 @@ export async function startDemoPostgres({ step }: Pick<StepPrinter, 'step'>): Pr
     server,
     context: { postgres: server.url },
     startRelay: (outputs) => {
-      const busName = required(outputs, 'EventBusName');
-      const relay = createPostgresRelay({
-        config: {
-          tableName: 'mailroom',
-          busName,
-          claimLeaseMs: 30_000,
-          publishTimeoutMs: PUBLISH_TIMEOUT_MS,
-          maxAttempts: 20,
-          publishedRetentionDays: 7,
-          sources: ['orders'],
-          pollMs: 200,
-        },
-        database,
-        bus: eventBridgeBus({
-          client: new EventBridgeClient(busClientSettings(PUBLISH_TIMEOUT_MS)),
-          busName,
-        }),
-        telemetry: memoryTelemetry(),
-      });
-      void relay.run();
-      stopRelay = relay.stop;
+      stopRelay = startDemoRelay(outputs, (deps) => createPostgresRelay({ ...deps, database }));
     },
     items: async () => {
       const { rows } = await database.query(

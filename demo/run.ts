@@ -3,9 +3,9 @@ import type { StepPrinter } from '../localstack/step-printer.ts';
 import type { DemoBridge } from './bridge.ts';
 import { bridgeCounts } from './bridge-counts.ts';
 import { carriedRate } from './carried-rate.ts';
+import type { DemoDatabase } from './database.ts';
 import { duplicateWait } from './duplicate-wait.ts';
 import { createOutdatedReport } from './outdated-report.ts';
-import type { DemoPostgres } from './postgres.ts';
 import { createReader, type Readings } from './readings.ts';
 import { progressOf, type Receipt, receiptOf } from './receipt.ts';
 import { type MadeFaults, runEnd } from './run-end.ts';
@@ -55,8 +55,8 @@ export interface DemoRun {
   readonly withLateCustomer?: boolean | undefined;
   /** The target of the bridge. @default the order system has no bridge */
   readonly bridge?: Pick<DemoBridge, 'target' | 'arrived'> | undefined;
-  /** The orders are in PostgreSQL. @default in the table */
-  readonly postgres?: Pick<DemoPostgres, 'items'> | undefined;
+  /** The database of the orders. @default the table */
+  readonly database?: Pick<DemoDatabase, 'items'> | undefined;
   /** The faults that were made during the run, which it waits for: see {@link runEnd}. @default none */
   readonly faults?: (() => MadeFaults) | undefined;
 }
@@ -89,12 +89,12 @@ export async function runDemo(run: DemoRun): Promise<Receipt> {
     rejectPayment,
     withLateCustomer = false,
     bridge,
-    postgres,
+    database,
   } = run;
   const runId = `demo-${Date.now().toString(36)}`;
-  const reader = createReader(outputs, postgres?.items);
+  const reader = createReader(outputs, database?.items);
   // In PostgreSQL, the order's own row ignores an outdated report, so no inbox row tells.
-  const withOutdated = withLateCustomer && postgres === undefined;
+  const withOutdated = withLateCustomer && database === undefined;
   const reportOutdated = createOutdatedReport(outputs);
   const shop = createShop({ outputs, endpoint, runId, call });
   await shop.stockUp();

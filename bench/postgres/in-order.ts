@@ -1,7 +1,10 @@
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
+import { eventClaim } from '../../lambdas/runtime/store/postgres/outbox-claim.ts';
 import type { FigureTable } from '../part.ts';
-import { type BenchDatabase, BUS_MS, percentile } from './database.ts';
-import { claimsOf, fill, relayOf, slowBus } from './mailroom.ts';
+import { RELAY } from '../sql/database.ts';
+import { BUS_MS, fill, percentile, slowBus } from '../sql/events.ts';
+import type { PostgresBenchDatabase } from './postgres-database.ts';
 
 /** A relay with and without `orderBy: 'aggregate'`. */
 export interface InOrder {
@@ -18,27 +21,42 @@ export interface InOrder {
   readonly ofOnePerSecond: number | null;
 }
 
+/** The number of events of many aggregates that are published, of those of one that wait, and of these that are published. */
+interface OrderSizes {
+  readonly drained: number;
+  readonly waiting: number;
+  readonly ofOne: number;
+}
+
+/** The sizes of a full and of a quick run. */
+export const ORDER_SIZES: Readonly<Record<'full' | 'quick', OrderSizes>> = {
+  full: { drained: 20_000, waiting: 100_000, ofOne: 1_000 },
+  quick: { drained: 1_000, waiting: 1_000, ofOne: 50 },
+};
+
 const CLAIMS = 200;
 
-/** Publishes a backlog of many aggregates, and one of a single aggregate. @param published - of this one */
+/** Publishes a backlog of many aggregates, and one of a single aggregate. */
 export async function inOrder(
-  create: (name: string) => Promise<BenchDatabase>,
-  drained: number,
-  waiting: number,
-  published: number,
+  create: (name: string) => Promise<PostgresBenchDatabase>,
+  { drained, waiting, ofOne }: OrderSizes,
 ): Promise<InOrder[]> {
   const perSecond: number[] = [];
   for (const orderBy of [undefined, 'aggregate'] as const) {
     const database = await create(`in_order_${orderBy ?? 'none'}`);
     await fill(database, drained);
     const beganAt = performance.now();
-    await relayOf(database, slowBus(BUS_MS), undefined, orderBy).pass();
+    await database.relayOf(slowBus(BUS_MS), { orderBy }).pass();
     perSecond.push(Math.round(drained / ((performance.now() - beganAt) / 1_000)));
     await database.close();
   }
   const database = await create('in_order_one');
   await fill(database, waiting, () => 'hot');
-  const claim = claimsOf(nodePostgres(database.pool), 'aggregate');
+  const claim = eventClaim({
+    config: { ...RELAY, orderBy: 'aggregate' },
+    database: nodePostgres(database.pool),
+    clock: systemClock,
+  });
   await claim(1);
   const parks = await timed(Math.min(CLAIMS, waiting / 100 - 1), () => claim(100, true));
   await database.pool.query("UPDATE mailroom.pending SET due_at = clock_timestamp() + interval '1 hour'");
@@ -47,10 +65,10 @@ export async function inOrder(
   await database.pool.query(
     'UPDATE mailroom.pending SET due_at = clock_timestamp(), fence = NULL WHERE event_id = (SELECT event_id FROM mailroom.event ORDER BY ordinal LIMIT 1)',
   );
-  const relay = relayOf(database, slowBus(0), undefined, 'aggregate');
+  const relay = database.relayOf(slowBus(0), { orderBy: 'aggregate' });
   let count = 0;
   const beganAt = performance.now();
-  while (count < published) count += (await relay.pass()).published;
+  while (count < ofOne) count += (await relay.pass()).published;
   const seconds = (performance.now() - beganAt) / 1_000;
   await database.close();
   const [plain = Number.NaN, ordered = Number.NaN] = perSecond;

@@ -4,13 +4,14 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type BenchDatabase, PAYLOAD } from './database.ts';
+import { PAYLOAD } from '../sql/events.ts';
+import type { PostgresBenchDatabase } from './postgres-database.ts';
 
 /** The last versions that run on Node.js 20. */
 const VERSIONS = { 'graphile-worker': '0.16.6', 'pg-boss': '10.4.2' } as const;
 
 /** A queue in a database, whose jobs only report that they ran. */
-export interface JobQueue {
+interface JobQueue {
   readonly fill: (jobs: number) => Promise<unknown>;
   /** Starts its workers. */
   readonly work: (onJob: () => void) => Promise<void>;
@@ -18,7 +19,7 @@ export interface JobQueue {
 }
 
 /** Opens a queue in a database. */
-export type OpenJobQueue = (database: BenchDatabase) => Promise<JobQueue>;
+export type OpenJobQueue = (database: PostgresBenchDatabase) => Promise<JobQueue>;
 
 /** Installs both packages in a temporary folder while `use` runs. No script of a package is run. */
 export async function withJobQueues<T>(
@@ -49,7 +50,7 @@ interface Graphile {
 }
 
 /** graphile-worker with its default claim, one job each. */
-async function graphileQueue(folder: string, { url, pool }: BenchDatabase): Promise<JobQueue> {
+async function graphileQueue(folder: string, { url, pool }: PostgresBenchDatabase): Promise<JobQueue> {
   const { run, Logger } = requireFrom<Graphile>(folder, 'graphile-worker');
   const options = { connectionString: url, noHandleSignals: true, logger: new Logger(() => () => {}) };
   // Its start creates its schema.
@@ -92,7 +93,7 @@ interface Boss {
 }
 
 /** pg-boss, which claims 100 jobs at a time, at its shortest interval. */
-async function bossQueue(folder: string, { url }: BenchDatabase): Promise<JobQueue> {
+async function bossQueue(folder: string, { url }: PostgresBenchDatabase): Promise<JobQueue> {
   const PgBoss = requireFrom<new (options: object) => Boss>(folder, 'pg-boss');
   const boss = new PgBoss({ connectionString: url, max: WORKERS + 4 });
   boss.on('error', () => {});

@@ -7,7 +7,7 @@ import { InventoryStack } from './inventory-stack.ts';
 import { MailroomStack } from './mailroom-stack.ts';
 import { NotificationsStack } from './notifications-stack.ts';
 import { OperationsStack } from './operations-stack.ts';
-import { OrdersStack } from './orders-stack.ts';
+import { type OrdersDatabase, OrdersStack } from './orders-stack.ts';
 import { PaymentsStack } from './payments-stack.ts';
 import type { Stage } from './stage.ts';
 
@@ -20,7 +20,8 @@ export interface OrderSystem {
 
 /**
  * The order system: one stack per service, in the order in which an order flows, one for operations, and one for the bridge that
- * the context may name: see {@link readBridge}. The orders are in PostgreSQL if the context value `postgres` is its address.
+ * the context may name: see {@link readBridge}. The orders are in PostgreSQL or MySQL if the context value `postgres` or
+ * `mysql` is its address.
  *
  * @example
  * ```ts
@@ -29,7 +30,7 @@ export interface OrderSystem {
  */
 export function orderSystem(app: App, stage: Stage): OrderSystem {
   const { mailroom } = new MailroomStack(app, 'Mailroom', stage);
-  const { api } = new OrdersStack(app, 'Orders', stage, mailroom, readPostgres(app));
+  const { api } = new OrdersStack(app, 'Orders', stage, mailroom, readDatabase(app));
   const { bank } = new BankStack(app, 'Bank', stage, mailroom);
   new PaymentsStack(app, 'Payments', stage, mailroom, bank);
   new InventoryStack(app, 'Inventory', stage, mailroom);
@@ -41,7 +42,10 @@ export function orderSystem(app: App, stage: Stage): OrderSystem {
 }
 
 /** Its relay is a process beside the system: the demo runs it. */
-function readPostgres(app: App): string | undefined {
-  const address: unknown = app.node.tryGetContext('postgres');
-  return address === undefined ? undefined : String(address);
+function readDatabase(app: App): OrdersDatabase | undefined {
+  for (const engine of ['postgres', 'mysql'] as const) {
+    const address: unknown = app.node.tryGetContext(engine);
+    if (address !== undefined) return { engine, address: String(address) };
+  }
+  return undefined;
 }

@@ -13,6 +13,7 @@ import {
   StockReleased,
   StockReserved,
 } from '../../lambdas/example/events.ts';
+import type { DatabaseEngine } from '../../lambdas/runtime/base/database-engine.ts';
 import { lambdaEntry, ServiceFunction } from '../functions/service-function.ts';
 import { InboxConsumer } from '../inbox-consumer.ts';
 import type { Mailroom } from '../mailroom.ts';
@@ -21,23 +22,30 @@ import { consumerOutputs, type Stage, stackProps } from './stage.ts';
 /** The time to pay of an order; a request may ask for less. */
 const PAY_WITHIN = Duration.minutes(30);
 
+/** A database that has the orders. */
+export interface OrdersDatabase {
+  readonly engine: DatabaseEngine;
+  /** Its URL, with the login. */
+  readonly address: string;
+}
+
 /** Orders: accepts orders over HTTP, and updates their status as the other services report. */
 export class OrdersStack extends Stack {
   /** The function behind the orders API. */
   readonly api: ServiceFunction;
 
-  /** @param postgres - the address of the database that has the orders, their outbox and the inbox of order-status; `undefined` for the table */
-  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, postgres?: string) {
+  /** @param database - has the orders, their outbox and the inbox of order-status; `undefined` for the table */
+  constructor(scope: Construct, id: string, stage: Stage, mailroom: Mailroom, database?: OrdersDatabase) {
     super(scope, id, stackProps(stage, 'orders'));
-    const folder = postgres === undefined ? 'example/orders' : 'example/orders/postgres';
-    const database: Readonly<Record<string, string>> =
-      postgres === undefined ? {} : { MAILROOM_POSTGRES: postgres };
+    const folder = ['example/orders', ...(database === undefined ? [] : [database.engine])].join('/');
+    const address: Readonly<Record<string, string>> =
+      database === undefined ? {} : { [`MAILROOM_${database.engine.toUpperCase()}`]: database.address };
 
     const api = new ServiceFunction(this, 'Api', {
       entry: lambdaEntry(`${folder}/api.handler`),
       service: 'orders',
       description: 'The orders API',
-      environment: { PAY_WITHIN_SECONDS: String(PAY_WITHIN.toSeconds()), ...database },
+      environment: { PAY_WITHIN_SECONDS: String(PAY_WITHIN.toSeconds()), ...address },
       logRemovalPolicy: stage.removalPolicy,
       encryptionKey: mailroom.encryptionKey,
       tracing: mailroom.tracing,
@@ -67,7 +75,7 @@ export class OrdersStack extends Stack {
       publishes: [OrderCancelled],
       entry: lambdaEntry(`${folder}/status.handler`),
       domainKeys: ['ORDER#*'],
-      function: { environment: database },
+      function: { environment: address },
       ...stage.consumers,
       removalPolicy: stage.removalPolicy,
     });

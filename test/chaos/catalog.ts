@@ -4,6 +4,7 @@ import { busOutage } from './scenarios/bus-outage.ts';
 import { duplicateDelivery } from './scenarios/duplicate-delivery.ts';
 import { lostHeartbeat } from './scenarios/lost-heartbeat.ts';
 import { manualFix } from './scenarios/manual-fix.ts';
+import { mysqlKilled } from './scenarios/mysql-killed.ts';
 import { outOfOrder } from './scenarios/out-of-order.ts';
 import { poison } from './scenarios/poison.ts';
 import { postgresKilled } from './scenarios/postgres-killed.ts';
@@ -33,4 +34,5 @@ export const SCENARIOS: readonly Scenario[] = [
   // The last one of its system: it leaves thousands of rows behind, and every look at the table reads them.
   spike,
   postgresKilled,
+  mysqlKilled,
 ];

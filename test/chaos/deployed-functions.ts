@@ -14,9 +14,9 @@ export type FunctionName = 'relay-stream' | 'relay-sweep' | 'orders-api' | 'bank
 
 /**
  * Whose calls the fault proxy sees: the functions, the naive designs that are run for comparison, a scenario that pays bills, and the relay
- * of PostgreSQL.
+ * of a database.
  */
-export type Caller = FunctionName | ExtraConsumer | 'naive' | 'cashier' | 'postgres-relay';
+export type Caller = FunctionName | ExtraConsumer | 'naive' | 'cashier' | 'database-relay';
 
 /** The name that each function was deployed under. */
 export type DeployedNames = Readonly<Record<FunctionName, string>>;

@@ -27,7 +27,7 @@ const STOP_SIGNALS = [
   ['SIGTERM', 143],
 ] as const;
 
-/** Starts the order system, runs the scenarios one after the other on it, and stops it again; the same on PostgreSQL. */
+/** Starts the order system, runs the scenarios one after the other on it, and stops it again; the same on each database. */
 async function chaos(names: readonly string[], options: Options): Promise<void> {
   const chosen = choose(names);
   if (options.list) {
@@ -48,11 +48,11 @@ async function chaos(names: readonly string[], options: Options): Promise<void> 
   };
   const outcomes: Outcome[] = [];
   try {
-    for (const isOnPostgres of [false, true]) {
-      const scenarios = chosen.filter((scenario) => (scenario.isOnPostgres ?? false) === isOnPostgres);
+    for (const database of [undefined, 'postgres', 'mysql'] as const) {
+      const scenarios = chosen.filter(({ engine }) => engine === database);
       if (stopped || scenarios.length === 0) continue;
       const port = options.port ?? (await freePort());
-      const system = await startOrderSystem({ port, isOnPostgres, cleanup, onProgress: say });
+      const system = await startOrderSystem({ port, database, cleanup, onProgress: say });
       for (const scenario of scenarios) {
         if (!stopped) outcomes.push(await runScenario(scenario, { system, print: show, settings: options }));
       }
@@ -148,7 +148,7 @@ async function main(): Promise<void> {
     )
     .option(
       '--seed <number>',
-      'of the calls that worker-kill and postgres-killed draw',
+      'of the calls that worker-kill, postgres-killed and mysql-killed draw',
       wholeNumber(0, SEED_MAX),
       DEFAULT_SETTINGS.seed,
     )

@@ -6,6 +6,7 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { DynamoDBDocumentClient, paginateQuery } from '@aws-sdk/lib-dynamodb';
 import { required } from '../../demo/readings.ts';
 import { pause } from '../../demo/shop.ts';
+import type { DatabaseEngine } from '../../lambdas/runtime/base/database-engine.ts';
 import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { Item } from '../../lambdas/runtime/index.ts';
 import type { Outputs } from '../../localstack/cdk-process.ts';
@@ -15,7 +16,7 @@ import type { MiniStackProcess } from '../../localstack/ministack.ts';
 import { runsWith } from '../../localstack/process-group.ts';
 import { localEnvironment, localFile } from '../../localstack/workspace.ts';
 import { type BusJournal, createBusJournal } from './bus-journal.ts';
-import type { ChaosPostgres } from './chaos-postgres.ts';
+import type { ChaosDatabase } from './chaos-database.ts';
 import type { Cleanup } from './cleanup.ts';
 import { adaptFunctions, type Caller, type DeployedNames } from './deployed-functions.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
@@ -37,8 +38,8 @@ export interface OrderSystem {
   readonly functions: DeployedNames;
   readonly proxy: FaultProxy<Caller>;
   readonly journal: BusJournal;
-  /** The database of the orders; only on PostgreSQL. */
-  readonly postgres?: ChaosPostgres | undefined;
+  /** The database of the orders. @default they are in the table */
+  readonly database?: ChaosDatabase | undefined;
   /** The rows of one partition, of the Mailroom table unless another is named. */
   rows(pk: string, tableName?: string): Promise<Item[]>;
   /**
@@ -52,8 +53,8 @@ export interface OrderSystem {
 /** What {@link startOrderSystem} may be told. */
 export interface OrderSystemOptions {
   readonly port: number;
-  /** @default false: the orders are in the table */
-  readonly isOnPostgres?: boolean | undefined;
+  /** The database of the orders. @default the table */
+  readonly database?: DatabaseEngine | undefined;
   /** Gets what has to be stopped, as soon as it runs. */
   readonly cleanup: Cleanup;
   readonly onProgress: (line: string) => void;
@@ -67,26 +68,26 @@ export interface OrderSystemOptions {
  */
 export async function startOrderSystem({
   port,
-  isOnPostgres = false,
+  database: engineOfOrders,
   cleanup,
   onProgress,
 }: OrderSystemOptions): Promise<OrderSystem> {
   // Before the engine, so that it is closed after the functions that are connected to it.
-  const database = isOnPostgres ? await databaseOf({ cleanup, onProgress }) : undefined;
+  const started = engineOfOrders && (await databaseOf({ engine: engineOfOrders, cleanup, onProgress }));
   // What AWS_ENDPOINT_URL points at is somebody's, and nobody wants faults in it.
   const engine = await startEngine({ port, env: {}, onProgress });
   cleanup.add(async () => {
     await engine.stop();
     if (!engine.startedHere) return;
-    if (engine.logFile)
-      await rename(engine.logFile, localFile(`engine-of-chaos${isOnPostgres ? '-postgres' : ''}.log`));
+    const name = ['engine-of-chaos', ...(engineOfOrders ? [engineOfOrders] : [])].join('-');
+    if (engine.logFile) await rename(engine.logFile, localFile(`${name}.log`));
     await rm(localFile(`outputs-${port}.json`), { force: true });
   });
   const ministack = engine.process;
   if (!engine.startedHere || ministack === undefined) throw noEngine(engine.startedHere, port);
 
   const { endpoint } = engine;
-  const outputs = await deployLocal({ endpoint, context: database?.context, onProgress });
+  const outputs = await deployLocal({ endpoint, context: started?.context, onProgress });
   Object.assign(process.env, localEnvironment(endpoint));
   const journal = createBusJournal();
   const proxy = await startFaultProxy<Caller>({ endpoint, onAnswered: journal.note });
@@ -95,9 +96,9 @@ export async function startOrderSystem({
   const sqs = new SQSClient({ useQueueUrlAsEndpoint: false });
   const functions = await adaptFunctions({ lambda, sqs, urlFor: proxy.urlFor });
   cleanup.add(keepSweeping(lambda, functions['relay-sweep']));
-  const postgres = database?.startRelay({ endpoint, outputs, proxyUrl: proxy.urlFor('postgres-relay') });
+  const database = started?.startRelay({ endpoint, outputs, proxyUrl: proxy.urlFor('database-relay') });
   onProgress('Letting some orders through before anything is broken');
-  await warmUp({ outputs, endpoint, postgres });
+  await warmUp({ outputs, endpoint, database });
 
   const documents = DynamoDBDocumentClient.from(new DynamoDBClient({}));
   const tableName = required(outputs, 'TableName');
@@ -113,16 +114,18 @@ export async function startOrderSystem({
     functions,
     proxy,
     journal,
-    postgres,
+    database,
     rows: (pk, table = tableName) => rowsOf(documents, table, pk),
     kill: (pid) => killFunction(ministack, pid),
   };
 }
 
 /** Starts the database. Nothing of it is loaded without a scenario that needs it. */
-async function databaseOf(deps: Pick<OrderSystemOptions, 'cleanup' | 'onProgress'>) {
-  const { startChaosPostgres } = await import('./chaos-postgres.ts');
-  return await startChaosPostgres(deps);
+async function databaseOf(
+  deps: Pick<OrderSystemOptions, 'cleanup' | 'onProgress'> & { readonly engine: DatabaseEngine },
+) {
+  const { startChaosDatabase } = await import('./chaos-database.ts');
+  return await startChaosDatabase(deps);
 }
 
 /**

@@ -1,36 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Pool } from 'pg';
+import { z } from 'zod';
+import type { DatabaseEngine } from '../../lambdas/runtime/base/database-engine.ts';
 import { isMailroomError } from '../../lambdas/runtime/base/errors.ts';
-import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
-import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
+import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
-import { migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
-import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
-import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
-import { startPostgres } from '../postgres/server/postgres-server.ts';
-import { PRODUCER, placed } from '../postgres/support/rig.ts';
 import { randomNumbers } from './kill-plan.ts';
+import { type QuietServer, startQuietServer } from './quiet-servers.ts';
 
 /** The answers of `outbox.commit`, compared with the rows. */
 export interface QuietAnswers {
   readonly commits: number;
+  /** Transactions that their producer rolled back. */
+  readonly rolledBack: number;
   /** Answered as committed, of which a row is missing. */
   readonly falselyCommitted: number;
   /** Answered as failed, of which a row exists. */
   readonly falselyFailed: number;
+  /** Rows of a service without their event, whatever was answered. */
+  readonly lost: number;
+  /** Events without the row of their service. */
+  readonly ghosts: number;
+  /** The answer to COMMIT was lost: the database was asked. */
+  readonly lostAnswers: number;
   /** Answered by `COMMIT_UNKNOWN`. */
   readonly unknown: number;
-  /** Lost, but the status of their transaction's id was committed: it was another's. */
+  /** Lost, but the status of their transaction's id was committed: it was another's. Only PostgreSQL has such a status. */
   readonly reused: number;
 }
 
 /** The options of {@link killQuietServer}. */
-export interface QuietOptions {
+interface QuietOptions {
+  readonly engine: DatabaseEngine;
   readonly kills: number;
   readonly seed: number;
-  readonly onKill?: ((kill: number) => void) | undefined;
-  /** Changes a question about a commit, to show what a rule prevents. @default none */
-  readonly rewrite?: ((text: string) => string) | undefined;
 }
 
 /** Few, and each pauses: a busy service puts the log on the disk for its neighbors. */
@@ -38,41 +40,40 @@ const PRODUCERS = 4;
 const PAUSE_MAX_MS = 300;
 const KILL_AFTER_MAX_MS = 500;
 
-/** A commit takes a tenth of a second, in which its log may not be on the disk: the moment that a kill must meet. */
-const SLOW_NOTES = `
-CREATE TABLE note (id uuid PRIMARY KEY);
-CREATE FUNCTION slow_commit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END';
-CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow_commit();`;
+/** A producer rolls as large a share of its transactions back, after it has written their events. */
+const ROLLED_BACK = 0.2;
 
-interface Commit {
+const Noted = defineEvent({
+  source: 'orders',
+  type: 'Placed',
+  version: 1,
+  aggregateType: 'note',
+  schema: z.object({}),
+});
+
+/** An event of a note: its aggregate. */
+const noted = (id: string) => Noted.create({ aggregateId: id, data: {} });
+
+/** A transaction, and what its producer was answered. */
+export interface Commit {
   readonly id: string;
-  readonly answer: 'committed' | 'failed' | 'unknown';
-  readonly eventIds: readonly string[];
+  readonly hasEvent: boolean;
+  readonly answer: 'committed' | 'failed' | 'unknown' | 'rolled back';
 }
 
 /**
  * Kills a server with few, light producers again and again, with all its processes, and lets it recover. Half of the commits have an event.
  * Everything that decides about durability has its default.
  */
-export async function killQuietServer(options: QuietOptions): Promise<QuietAnswers> {
-  const { kills, onKill } = options;
-  const random = randomNumbers(options.seed);
-  const server = await startPostgres('quiet-producers');
-  const pool = new Pool({ connectionString: server.url, connectionTimeoutMillis: 10_000 });
-  pool.on('error', () => {}); // idle connections end with the server
+export async function killQuietServer({ engine, kills, seed }: QuietOptions): Promise<QuietAnswers> {
+  const random = randomNumbers(seed);
+  const server = await startQuietServer(engine);
   try {
-    const database = nodePostgres(pool);
-    await migratePostgres(database);
-    await database.query(SLOW_NOTES);
     const commits: Commit[] = [];
-    let reused = 0;
-    const watched = watching(database, options.rewrite, () => {
-      reused += 1;
-    });
     let isOver = false;
     const produce = async (producer: number) => {
       for (let n = 0; !isOver; n += 1) {
-        commits.push(await commitOne(watched, producer % 2 === n % 2));
+        commits.push(await commitOne(server, producer % 2 === n % 2, random() < ROLLED_BACK));
         await sleep(random() * PAUSE_MAX_MS);
       }
     };
@@ -81,66 +82,62 @@ export async function killQuietServer(options: QuietOptions): Promise<QuietAnswe
       await sleep(random() * KILL_AFTER_MAX_MS);
       await server.kill();
       await server.recover();
-      onKill?.(kill);
     }
     isOver = true;
     await producers;
-    return { ...(await compared(database, commits)), reused };
+    return {
+      ...(await compared(server, commits)),
+      lostAnswers: server.lostAnswers(),
+      reused: server.reused(),
+    };
   } finally {
-    await pool.end();
     await server.close();
   }
 }
 
-async function commitOne(database: Database<PgClient>, withEvent: boolean): Promise<Commit> {
+/** Thrown by a producer that rolls its transaction back. */
+class RolledBack extends Error {}
+
+async function commitOne(
+  { database, outbox, insertNote }: QuietServer,
+  hasEvent: boolean,
+  rollsBack: boolean,
+): Promise<Commit> {
   const id = mintEventId(Date.now(), 1);
-  const outbox = createPostgresOutbox({ config: PRODUCER, database, telemetry: memoryTelemetry() });
+  const events = hasEvent ? [noted(id)] : [];
   try {
-    const events = await outbox.commit(async (tx) => {
-      await tx.query('INSERT INTO note VALUES ($1::uuid)', [id]);
-      return withEvent ? [placed(1)] : [];
+    await outbox.commit(async (tx) => {
+      await database.in(tx).query(insertNote, [id]);
+      if (!rollsBack) return events;
+      await outbox.write(tx, events);
+      throw new RolledBack();
     });
-    return { id, answer: 'committed', eventIds: events.map(({ eventId }) => eventId) };
+    return { id, hasEvent, answer: 'committed' };
   } catch (error) {
-    return { id, answer: isMailroomError(error, 'COMMIT_UNKNOWN') ? 'unknown' : 'failed', eventIds: [] };
+    const failed = error instanceof RolledBack ? 'rolled back' : 'failed';
+    return { id, hasEvent, answer: isMailroomError(error, 'COMMIT_UNKNOWN') ? 'unknown' : failed };
   }
 }
 
 /** Compares the answers with the rows of the service and its events. */
-async function compared(database: Database<PgClient>, commits: readonly Commit[]) {
-  const idsOf = async (text: string) =>
-    new Set((await database.query(text)).rows.map(({ id }) => String(id)));
-  const notes = await idsOf('SELECT id::text AS id FROM note');
-  const events = await idsOf('SELECT event_id::text AS id FROM mailroom.event');
-  const isWhole = ({ id, eventIds }: Commit) =>
-    notes.has(id) && eventIds.every((eventId) => events.has(eventId));
+export async function compared(
+  { database, ...server }: Pick<QuietServer, 'database' | 'notes' | 'aggregates'>,
+  commits: readonly Commit[],
+) {
+  const idsOf = async (text: string) => (await database.query(text)).rows.map(({ id }) => String(id));
+  const notes = new Set(await idsOf(server.notes));
+  const aggregates = await idsOf(server.aggregates);
+  const events = new Set(aggregates);
+  const isWhole = ({ id, hasEvent }: Commit) => notes.has(id) && (!hasEvent || events.has(id));
+  const hasRow = ({ id }: Commit) => notes.has(id) || events.has(id);
   const answered = (wanted: Commit['answer']) => commits.filter(({ answer }) => answer === wanted);
   return {
     commits: commits.length,
+    rolledBack: answered('rolled back').length,
     falselyCommitted: answered('committed').filter((commit) => !isWhole(commit)).length,
-    falselyFailed: answered('failed').filter(({ id }) => notes.has(id)).length,
+    falselyFailed: [...answered('failed'), ...answered('rolled back')].filter(hasRow).length,
+    lost: commits.filter(({ id, hasEvent }) => hasEvent && notes.has(id) && !events.has(id)).length,
+    ghosts: aggregates.filter((id) => !notes.has(id)).length,
     unknown: answered('unknown').length,
-  };
-}
-
-/** @param onReused - called when the id of a transaction is committed without its row */
-function watching(
-  database: Database<PgClient>,
-  rewrite: (text: string) => string = (text) => text,
-  onReused: () => void,
-): Database<PgClient> {
-  const reused = new Set<unknown>();
-  return {
-    ...database,
-    query: async (text, values) => {
-      if (!text.includes('pg_xact_status')) return database.query(text, values);
-      const [row] = (await database.query(text, values)).rows;
-      const proof = values?.[1];
-      if (row?.status === 'committed' && row.done === 'false' && !reused.has(proof)) {
-        reused.add(proof);
-        onReused();
-      }
-      return database.query(rewrite(text), values);
-    },
   };
 }

@@ -1,3 +1,4 @@
+import type { DatabaseEngine } from '../../lambdas/runtime/base/database-engine.ts';
 import type { Stage } from './stage.ts';
 
 /** A failure, made on purpose, and what must come of it. One file each, listed in `catalog.ts`. */
@@ -8,8 +9,8 @@ export interface Scenario {
   readonly title: string;
   /** How long it may take, milliseconds. @default 20 minutes: only one that hangs takes as long */
   readonly limitMs?: number | undefined;
-  /** The orders, their outbox and the inbox of order-status are in PostgreSQL. @default in DynamoDB */
-  readonly isOnPostgres?: boolean | undefined;
+  /** The database of the orders, their outbox and the inbox of order-status. @default the table */
+  readonly engine?: DatabaseEngine | undefined;
   /**
    * Breaks something, waits until the system has settled, and counts. What it broke through the stage is put
    * back by the runner, also when it throws.

@@ -2,7 +2,7 @@
 export interface Settings {
   /** How many orders `spike` places. */
   readonly spikeOrders: number;
-  /** The seed of `worker-kill` and `postgres-killed`: the same seed draws the same calls. */
+  /** The seed of `worker-kill` and of the killed databases: the same seed draws the same calls. */
   readonly seed: number;
 }
 

@@ -146,8 +146,8 @@ function scriptOf({ signal, print, onProblem }: StageDeps): Script {
 }
 
 function ordersOf({ system, runId, signal }: StageDeps): Orders {
-  const { outputs, endpoint, sqs, postgres } = system;
-  const reader = createReader(outputs, postgres?.items);
+  const { outputs, endpoint, sqs, database } = system;
+  const reader = createReader(outputs, database?.items);
   const answers = new Map<string, Set<string>>();
   const call: OrdersCall = async (url, request) => {
     const answer = await callFunctionUrl(endpoint, url, request);

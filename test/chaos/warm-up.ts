@@ -20,11 +20,11 @@ const LOOK_EVERY_MS = 500;
 export async function warmUp({
   outputs,
   endpoint,
-  postgres,
-}: Pick<OrderSystem, 'outputs' | 'endpoint' | 'postgres'>): Promise<void> {
+  database,
+}: Pick<OrderSystem, 'outputs' | 'endpoint' | 'database'>): Promise<void> {
   const runId = `warm-up-${Date.now().toString(36)}`;
   const shop = createShop({ outputs, endpoint, runId });
-  const reader = createReader(outputs, postgres?.items);
+  const reader = createReader(outputs, database?.items);
   await shop.stockUp();
   await shop.placeOrders(ORDERS, { ratePerSecond: ORDERS_PER_SECOND });
   const deadline = Date.now() + WARM_MAX_MS;

@@ -160,13 +160,17 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     'test/brokers/clients',
     'test/brokers/servers',
     'test/postgres/server',
+    'test/mysql/server',
     'lambdas/runtime/postgres',
+    'lambdas/runtime/mysql',
+    'lambdas/runtime/store/mysql',
     ...upTo('store/postgres'),
     'testing',
   ],
   'test/brokers/clients': [],
   'test/brokers/servers': [],
   'test/postgres/server': [],
+  'test/mysql/server': [],
   verify: ['cli/terminal', 'demo', 'localstack', ...upTo('base')],
 };
 

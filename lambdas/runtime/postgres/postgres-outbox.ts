@@ -21,7 +21,7 @@ export type PostgresOutboxDeps<Tx> = DatabaseOutboxDeps<Tx>;
 const REPEATED = /^(40001|40P01|55P03|25006)$/;
 
 /** The number of an event in its aggregate. A scheduled or captured event has none. */
-const ORDINAL =
+export const ORDINAL =
   "CASE WHEN due_at IS NULL AND published_by IS NULL THEN pg_catalog.nextval('mailroom.event_ordinal'::regclass) END";
 
 /** Events. As JSON, because drivers disagree about arrays that contain null. */

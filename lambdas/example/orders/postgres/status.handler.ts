@@ -9,12 +9,14 @@ import {
   readPostgresConsumerConfig,
   readPostgresSettings,
 } from '../../../runtime/postgres.ts';
+import { applyReport } from '../database-orders.ts';
 import { REPORTS } from '../order-status.ts';
-import { applyReport } from './postgres-orders.ts';
+import { POSTGRES_ORDERS } from './postgres-orders.ts';
 
 const config = readPostgresConsumerConfig(process.env);
 const database = nodePostgres(postgresPool(readPostgresSettings(process.env)));
 const outbox = createPostgresOutbox({ config: readProducerConfig(process.env), database });
+const orders = { database, outbox, statements: POSTGRES_ORDERS };
 const { transactional } = postgresHandlers(database);
 
 /** The consumer `order-status` with its inbox and the orders in PostgreSQL. */
@@ -28,7 +30,7 @@ export const handler = createPostgresConsumer({
       const { orderId } = event.data as { readonly orderId: string };
       const reports = halves(event.data);
       if (reports === undefined) return {};
-      return { events: await applyReport({ database, outbox }, tx, event, orderId, reports) };
+      return { events: await applyReport(orders, tx, event, orderId, reports) };
     }),
   ),
 });

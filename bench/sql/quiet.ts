@@ -1,8 +1,8 @@
-import { Client, Pool } from 'pg';
+import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
+import type { DatabaseRelay } from '../../lambdas/runtime/relay/database-relay.ts';
 import type { FigureTable } from '../part.ts';
-import { type BenchDatabase, percentile } from './database.ts';
-import type { JobQueue } from './job-queues.ts';
-import { fill, producerOf, relayOf, slowBus } from './mailroom.ts';
+import type { BenchDatabase, BenchServer } from './database.ts';
+import { fill, percentile, producerOf, slowBus } from './events.ts';
 
 /** A backlog that is published while a snapshot is held open: no dead row can be removed. */
 export interface HeldDrain {
@@ -13,44 +13,24 @@ export interface HeldDrain {
 }
 
 /** The time for one backlog, milliseconds. A queue that does not end it is measured as far as it came. */
-const HELD_MS = 60_000;
+export const HELD_MS = 60_000;
 
 /** Drains a backlog of Mailroom. */
 export async function drainHeld(database: BenchDatabase, events: number): Promise<HeldDrain> {
   await fill(database, events);
-  const pool = new Pool({ connectionString: database.url, max: 8 });
-  const held = await beside(database, 'Mailroom', events, async (onOne) => {
-    await relayOf({ pool }, slowBus(0, onOne)).pass(Date.now() + HELD_MS);
-  });
-  await pool.end();
-  return held;
-}
-
-/** Drains a backlog of another queue. */
-export async function drainJobsHeld(
-  database: BenchDatabase,
-  system: string,
-  queue: JobQueue,
-  jobs: number,
-): Promise<HeldDrain> {
-  await queue.fill(jobs);
-  return beside(database, system, jobs, async (onOne, isDone) => {
-    const endsAt = performance.now() + HELD_MS;
-    await queue.work(onOne);
-    while (!isDone() && performance.now() < endsAt) await new Promise((resolve) => setTimeout(resolve, 50));
+  return drainBeside(database, 'Mailroom', events, async (onOne) => {
+    await database.relayOf(slowBus(0, onOne)).pass(Date.now() + HELD_MS);
   });
 }
 
-async function beside(
-  { url }: BenchDatabase,
+/** Drains a backlog beside a snapshot. @param drain - calls `onOne` for each event */
+export async function drainBeside(
+  { holdSnapshot }: Pick<BenchDatabase, 'holdSnapshot'>,
   system: string,
   count: number,
   drain: (onOne: () => void, isDone: () => boolean) => Promise<void>,
 ): Promise<HeldDrain> {
-  const holder = new Client(url);
-  await holder.connect();
-  await holder.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-  await holder.query('SELECT count(*) FROM pg_class');
+  const release = await holdSnapshot();
   const part = count / 5;
   const perSecond: number[] = [];
   let drained = 0;
@@ -68,7 +48,7 @@ async function beside(
     () => drained >= count,
   );
   if (drained < count) ended();
-  await holder.end();
+  await release();
   return { system, drained: Math.min(drained, count), perSecond };
 }
 
@@ -84,16 +64,15 @@ export interface IdleRelay {
 /** Longer than a relay waits before it falls asleep, milliseconds. */
 const PAUSE_MS = 3_000;
 
-/** Measures a relay that has nothing to do. */
+/** Measures a relay that has nothing to do. @param relayOf - creates it */
 export async function idle(
   database: BenchDatabase,
   forMs: number,
   events: number,
-  listens: boolean,
+  { name, relayOf }: { readonly name: string; readonly relayOf: (bus: Bus) => DatabaseRelay },
 ): Promise<IdleRelay> {
   const ages: number[] = [];
-  const bus = slowBus(0, (age) => ages.push(age));
-  const relay = relayOf(database, bus, listens ? () => new Client(database.url) : undefined);
+  const relay = relayOf(slowBus(0, (age) => ages.push(age)));
   const running = relay.run();
   const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
   await pause(PAUSE_MS);
@@ -107,18 +86,20 @@ export async function idle(
   }
   await relay.stop();
   await running;
+  await database.close();
   return {
-    relay: listens ? 'listens, and polls every 5 s' : 'polls every 100 ms',
+    relay: name,
     cpuMsPerMinute: Math.round(((user + system) / 1_000) * (60_000 / forMs)),
     p50Ms: percentile(ages, 0.5),
     p99Ms: percentile(ages, 0.99),
   };
 }
 
-export function heldTable(held: readonly HeldDrain[]): FigureTable {
+/** The drains as a table. */
+export function heldTable({ name, title }: BenchServer, held: readonly HeldDrain[]): FigureTable {
   return {
-    name: 'postgres-held',
-    title: 'A backlog of 1 KB each beside a snapshot that is held open, per second in each fifth',
+    name: `${name}-held`,
+    title: `A backlog of 1 KB each in ${title} beside a snapshot that is held open, per second in each fifth`,
     head: ['system', 'drained', 'first', 'second', 'third', 'fourth', 'fifth'],
     rows: held.map(({ system, drained, perSecond }) => [
       system,
@@ -128,10 +109,11 @@ export function heldTable(held: readonly HeldDrain[]): FigureTable {
   };
 }
 
-export function idleTable(idles: readonly IdleRelay[]): FigureTable {
+/** The measurements as a table. */
+export function idleTable({ name, title }: BenchServer, idles: readonly IdleRelay[]): FigureTable {
   return {
-    name: 'postgres-idle',
-    title: 'A relay of an empty queue, and the first event after 3 seconds without one',
+    name: `${name}-idle`,
+    title: `A relay of an empty queue in ${title}, and the first event after 3 seconds without one`,
     head: ['relay', 'processor ms a minute', 'p50 ms', 'p99 ms'],
     rows: idles.map(({ relay, cpuMsPerMinute, p50Ms, p99Ms }) => [relay, cpuMsPerMinute, p50Ms, p99Ms]),
   };
