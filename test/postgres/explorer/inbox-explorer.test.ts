@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Inbox } from '../../../lambdas/runtime/consume/inbox-port.ts';
-import type { PgClient } from '../../../lambdas/runtime/postgres/databases.ts';
-import type { Database } from '../../../lambdas/runtime/store/postgres/sql.ts';
 import { migratedPostgres } from '../inbox-rig.ts';
+import type { StoreSide } from './explored-store.ts';
 import { twoWorkers } from './inbox-world.ts';
+import { postgresStore } from './postgres-store.ts';
 import { explore } from './schedules.ts';
 
 let postgres: Awaited<ReturnType<typeof migratedPostgres>>;
@@ -20,7 +20,7 @@ const BOUNDS = { switches: 3, crashes: 1, passes: 1 };
 const FEW = { ...BOUNDS, switches: 2 };
 
 test('two workers and one crash: one payment, and one charge unless its worker crashed, in every schedule', async () => {
-  const { schedules, violation } = await explore(postgres.pool, () => twoWorkers(postgres.pool), BOUNDS);
+  const { schedules, violation } = await explore(() => twoWorkers(postgresStore(postgres.pool)), BOUNDS);
   expect(violation).toBeUndefined();
   expect(schedules).toBeGreaterThan(500);
 });
@@ -35,19 +35,19 @@ test('finds a commit without its condition', async () => {
     expect(unconditional).not.toBe(text);
     return unconditional;
   };
-  const { violation } = await explore(postgres.pool, () => twoWorkers(postgres.pool, { rewrite }), FEW);
+  const { violation } = await explore(() => twoWorkers(postgresStore(postgres.pool), { rewrite }), FEW);
   expect(violation).toMatch(/^2 payments/);
 });
 
 test('finds an effect that is started after a check in another statement', async () => {
-  const inbox = (whole: Inbox, database: Database<PgClient>): Inbox => ({
+  const inbox = (whole: Inbox, { sql }: StoreSide): Inbox => ({
     ...whole,
     startEffect: async (call) => {
       const { message, fence } = call.claim;
       const row = await whole.read(message.eventId);
       if (row?.status !== 'PROCESSING' || row.fence !== fence || row.effects?.[call.name] !== undefined)
         return whole.startEffect(call);
-      await database.query(
+      await sql.query(
         `INSERT INTO mailroom.effect (consumer, event_id, name, status, fence, run, started_at, ends_by)
           VALUES ('worker', $1::text, $2::text, 'IN_PROGRESS', $3::text, 1, clock_timestamp(), clock_timestamp())
           ON CONFLICT (consumer, event_id, name) DO UPDATE SET status = 'IN_PROGRESS', fence = excluded.fence`,
@@ -56,14 +56,13 @@ test('finds an effect that is started after a check in another statement', async
       return undefined;
     },
   });
-  const { violation } = await explore(postgres.pool, () => twoWorkers(postgres.pool, { inbox }), FEW);
+  const { violation } = await explore(() => twoWorkers(postgresStore(postgres.pool), { inbox }), FEW);
   expect(violation).toMatch(/^2 charges/);
 });
 
 test('a worker, an operator who resolves the message and one crash: either the handler pays, or the operator has', async () => {
   const { schedules, violation } = await explore(
-    postgres.pool,
-    () => twoWorkers(postgres.pool, { operator: true }),
+    () => twoWorkers(postgresStore(postgres.pool), { operator: true }),
     BOUNDS,
   );
   expect(violation).toBeUndefined();
@@ -88,8 +87,7 @@ test.each([
     return text.replace(clause, replacement);
   };
   const { violation } = await explore(
-    postgres.pool,
-    () => twoWorkers(postgres.pool, { operator: true, rewrite }),
+    () => twoWorkers(postgresStore(postgres.pool), { operator: true, rewrite }),
     BOUNDS,
   );
   expect(found).toBeGreaterThan(0);

@@ -1,18 +1,13 @@
-import type { Pool } from 'pg';
 import { CLOCK_SKEW_MS } from '../../../lambdas/runtime/base/clock.ts';
 import { isMailroomError } from '../../../lambdas/runtime/base/errors.ts';
 import type { Inbox } from '../../../lambdas/runtime/consume/inbox-port.ts';
 import type { Message } from '../../../lambdas/runtime/inbox/inbox.ts';
 import { settleMessage } from '../../../lambdas/runtime/inbox/settle-message.ts';
-import { nodePostgres, type PgClient, type PgPool } from '../../../lambdas/runtime/postgres/databases.ts';
-import { mintEventId, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
-import { postgresInbox } from '../../../lambdas/runtime/store/postgres/inbox.ts';
-import { postgresInboxChanges } from '../../../lambdas/runtime/store/postgres/inbox-operator.ts';
-import type { Database } from '../../../lambdas/runtime/store/postgres/sql.ts';
+import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { manualClock } from '../../../testing/index.ts';
-import { FUNCTION_MS, LEASE_MS, sent, shift, testOutbox } from '../inbox-rig.ts';
+import { FUNCTION_MS, LEASE_MS, sent } from '../inbox-rig.ts';
+import type { ExploredStore, StoreSide } from './explored-store.ts';
 import type { World } from './schedules.ts';
-import { type SteppedWorker, steppedWorker } from './stepped-pool.ts';
 
 /** A rule that is left out: the explorer must find what follows. */
 export interface InboxHole {
@@ -21,36 +16,26 @@ export interface InboxHole {
   /** The second one is an operator who resolves the message, without a check of its effects. @default a worker */
   readonly operator?: boolean;
   /** Replaces transitions. @default none */
-  readonly inbox?: (inbox: Inbox, database: Database<PgClient>) => Inbox;
+  readonly inbox?: (inbox: Inbox, side: StoreSide) => Inbox;
 }
 
 /** Two workers that receive the same message, whose handler charges a card and commits a payment; or one, and an operator. */
 export async function twoWorkers(
-  pool: Pool,
+  store: ExploredStore,
   { rewrite, operator = false, inbox: change }: InboxHole = {},
 ): Promise<World> {
   const clock = manualClock();
-  const plain = nodePostgres(pool);
-  await plain.query('TRUNCATE mailroom.inbox, mailroom.effect, payment');
+  const { plain } = store;
+  await store.clear();
   const message: Message = { eventId: mintEventId(clock.now(), 2), messageId: 'first' };
   // The provider ignores idempotency keys.
   const charges: number[] = [];
   const charging = new Set<number>();
   let wake: () => void = () => {};
 
-  const inboxOn = (database: Database<PgClient>): Inbox => {
-    const settings = {
-      consumer: 'worker',
-      leaseMs: LEASE_MS,
-      inboxRetentionDays: 35,
-      clock,
-      random: systemRandomBytes,
-    };
-    const inbox = postgresInbox({ settings, database, outbox: testOutbox });
-    return change?.(inbox, database) ?? inbox;
-  };
-
-  async function receive(inbox: Inbox, worker: number): Promise<void> {
+  async function receive(side: StoreSide, worker: number): Promise<void> {
+    const whole = side.inbox(clock);
+    const inbox = change?.(whole, side) ?? whole;
     const options = { alone: true, firstReceive: false, endsBy: clock.now() + FUNCTION_MS };
     const result = await inbox.claim(message, options);
     if (result.status !== 'claimed') return;
@@ -66,8 +51,7 @@ export async function twoWorkers(
         charging.delete(worker);
       }
       const pay = async (tx: unknown) => {
-        const text = 'INSERT INTO payment (event_id) VALUES ($1)';
-        await (tx as PgClient).query(text, [message.eventId]);
+        await side.pay(tx, message.eventId);
         return {};
       };
       const end = await inbox.commit(claim, pay, {} as never, sent);
@@ -79,40 +63,38 @@ export async function twoWorkers(
   }
 
   let resolved = false;
-  const resolve = async (pool: PgPool): Promise<void> => {
-    const database = nodePostgres(pool);
-    const inboxChanges = postgresInboxChanges({ database, whole: database, clock });
+  const resolve = async (side: StoreSide): Promise<void> => {
+    const inboxChanges = side.changes(clock);
     const note = { consumer: 'worker', eventId: message.eventId, by: 'ada', reason: 'paid by phone' };
     const { status } = await settleMessage({ clock, inboxChanges }, note, 'PROCESSED');
     resolved = status === 'resolved';
   };
 
-  const workers: SteppedWorker[] = [0, 1].map((index) => {
-    const worker = steppedWorker(pool, () => wake(), rewrite);
-    worker.run(() =>
-      operator && index === 1 ? resolve(worker.pool) : receive(inboxOn(nodePostgres(worker.pool)), index),
-    );
+  const workers = [0, 1].map((index) => {
+    const worker = store.worker(() => wake(), rewrite);
+    worker.run(() => (operator && index === 1 ? resolve(worker.side) : receive(worker.side, index)));
     return worker;
   });
 
   return {
     workers,
+    waiting: store.waiting,
     changed: () =>
       new Promise((resolve) => {
         wake = resolve;
       }),
-    pass: () => shift(plain, LEASE_MS + CLOCK_SKEW_MS + 1_000),
+    pass: () => store.shift(LEASE_MS + CLOCK_SKEW_MS + 1_000),
     verdict: async (crashed) => {
       const failed = workers.map((worker) => worker.failure()).find((error) => error !== undefined);
       if (failed !== undefined) return `a worker failed with ${String(failed)}`;
       const mayRepeat = crashed !== undefined && charging.has(crashed) ? 1 : 0;
       for (let receives = 0; receives < 3; receives += 1) {
-        await shift(plain, FUNCTION_MS + 10_000);
-        await receive(inboxOn(plain), 2);
+        await store.shift(FUNCTION_MS + 10_000);
+        await receive(plain, 2);
       }
-      const { rows } = await plain.query('SELECT status FROM mailroom.inbox');
-      if (rows[0]?.status !== 'PROCESSED') return `the message is ${String(rows[0]?.status)}`;
-      const payments = (await plain.query('SELECT 1 FROM payment')).rows.length;
+      const [status] = await store.statuses();
+      if (status !== 'PROCESSED') return `the message is ${status}`;
+      const payments = (await plain.notes()).length;
       if (resolved && payments + charges.length > 0)
         return `resolved, with ${payments} payments and ${charges.length} charges`;
       if (resolved) return undefined;

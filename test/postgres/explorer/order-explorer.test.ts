@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migratedPostgres } from '../inbox-rig.ts';
 import { twoEvents } from './order-world.ts';
+import { postgresStore } from './postgres-store.ts';
 import { explore } from './schedules.ts';
 
 let postgres: Awaited<ReturnType<typeof migratedPostgres>>;
@@ -24,8 +25,7 @@ test.each([
   'two events of an aggregate in the order %s, of which the sequence has begun: %s, and one crash: each handler reads the state of the event before it',
   async (mode, begun) => {
     const { schedules, violation } = await explore(
-      postgres.pool,
-      () => twoEvents(postgres.pool, { mode, begun }),
+      () => twoEvents(postgresStore(postgres.pool), { mode, begun }),
       BOUNDS,
     );
     expect(violation).toBeUndefined();
@@ -55,8 +55,7 @@ test.each([
     return changed;
   };
   const { violation } = await explore(
-    postgres.pool,
-    () => twoEvents(postgres.pool, { mode: 'latest', begun, rewrite }),
+    () => twoEvents(postgresStore(postgres.pool), { mode: 'latest', begun, rewrite }),
     FEW,
   );
   expect(found).toBeGreaterThan(0);
@@ -69,8 +68,7 @@ test('finds a number that is not raised in the transaction of the message', asyn
       ? 'SELECT 1 WHERE $1::text <> $2::text AND $3::bigint > $5::bigint AND ($4::text IS NULL OR true)'
       : text;
   const { violation } = await explore(
-    postgres.pool,
-    () => twoEvents(postgres.pool, { mode: 'latest', begun: true, rewrite }),
+    () => twoEvents(postgresStore(postgres.pool), { mode: 'latest', begun: true, rewrite }),
     FEW,
   );
   expect(violation).toBeDefined();

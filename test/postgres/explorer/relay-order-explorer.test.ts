@@ -8,7 +8,7 @@ import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';
 import { relayConfig } from '../support/relay-config.ts';
 import { Placed, type Rig, startRig } from '../support/rig.ts';
 import { explore, type World } from './schedules.ts';
-import { steppedWorker } from './stepped-pool.ts';
+import { steppedWorker, waitingIn } from './stepped-pool.ts';
 
 let rig: Rig;
 
@@ -50,6 +50,7 @@ async function twoRelays(rewrite?: (text: string) => string): Promise<World> {
   });
   return {
     workers,
+    waiting: () => waitingIn(rig.pool),
     changed: () =>
       new Promise((resolve) => {
         wake = resolve;
@@ -77,7 +78,7 @@ const BOUNDS = { switches: 2, crashes: 1, passes: 1 };
 const FEW = { switches: 2, crashes: 0, passes: 0 };
 
 test('two relays and one crash: the first publication of each event follows that of the one before it, which wakes it', async () => {
-  const { schedules, violation } = await explore(rig.pool, () => twoRelays(), BOUNDS);
+  const { schedules, violation } = await explore(() => twoRelays(), BOUNDS);
   expect(violation).toBeUndefined();
   expect(schedules).toBeGreaterThan(50);
 });
@@ -86,7 +87,6 @@ test('finds a claim that does not skip an event behind one that another relay ho
   const clause = 'EXISTS (SELECT FROM mailroom.pending q WHERE q.event_id = b.event_id)';
   const rewrite = (text: string) => text.replace(clause, 'false');
   const { violation } = await explore(
-    rig.pool,
     () => twoRelays((text) => rewrite(text).replace('LIMIT $1::int', 'LIMIT least($1::int, 1)')),
     FEW,
   );
@@ -99,6 +99,6 @@ test('finds a mark that wakes no event', async () => {
       'SET due_at = clock_timestamp(), waits_for = NULL FROM following',
       'SET waits_for = p.waits_for FROM following',
     );
-  const { violation } = await explore(rig.pool, () => twoRelays(rewrite), FEW);
+  const { violation } = await explore(() => twoRelays(rewrite), FEW);
   expect(violation).toMatch(/^an event was not woken/);
 });

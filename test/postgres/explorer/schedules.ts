@@ -1,5 +1,4 @@
-import type { Pool } from 'pg';
-import type { SteppedWorker } from './stepped-pool.ts';
+import type { SteppedWorker } from './stepped-worker.ts';
 
 /** What a schedule does at one point: a worker sends a statement or crashes, or time passes until leases are over. */
 interface Choice {
@@ -18,6 +17,8 @@ export interface Bounds {
 /** One run of the workers from an empty database. */
 export interface World {
   readonly workers: readonly SteppedWorker[];
+  /** The number of statements that wait for the lock of another transaction. */
+  waiting(): Promise<number>;
   /** Resolves when the state of a worker changes. */
   changed(): Promise<void>;
   pass(): Promise<void>;
@@ -31,14 +32,13 @@ export interface World {
  * @returns the number of schedules, and the first violation with its schedule
  */
 export async function explore(
-  pool: Pool,
   open: () => Promise<World>,
   bounds: Bounds,
 ): Promise<{ readonly schedules: number; readonly violation?: string }> {
   const open_: Choice[][] = [[]];
   let schedules = 0;
   for (let prefix = open_.pop(); prefix !== undefined; prefix = open_.pop()) {
-    const { taken, branches, violation } = await runOnce(pool, await open(), prefix, bounds);
+    const { taken, branches, violation } = await runOnce(await open(), prefix, bounds);
     schedules += 1;
     if (violation !== undefined) {
       const text = taken.map(({ worker, does }) => `${'AB'[worker]} ${does}`).join('; ');
@@ -49,12 +49,12 @@ export async function explore(
   return { schedules };
 }
 
-async function runOnce(pool: Pool, world: World, prefix: readonly Choice[], bounds: Bounds) {
+async function runOnce(world: World, prefix: readonly Choice[], bounds: Bounds) {
   const { workers } = world;
   const taken: Choice[] = [];
   const branches: Choice[][] = [];
   for (;;) {
-    await settled(pool, world);
+    await settled(world);
     const choices = choicesAfter(workers, taken, bounds);
     const [first, ...others] = choices;
     if (first === undefined) break;
@@ -107,14 +107,12 @@ function switchesIn(taken: readonly Choice[]): number {
 }
 
 /** Waits until each worker is ready or done, or waits for the lock of another one. */
-async function settled(pool: Pool, { workers, changed }: World): Promise<void> {
+async function settled({ workers, waiting, changed }: World): Promise<void> {
   for (;;) {
     const sent = workers.filter((worker) => worker.state() === 'sent').length;
     if (sent === 0) return;
-    const { rows } = await pool.query(
-      'SELECT count(*)::int AS n FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0',
-    );
-    if (rows[0].n === sent && workers.filter((worker) => worker.state() === 'sent').length === sent) return;
+    if ((await waiting()) === sent && workers.filter((worker) => worker.state() === 'sent').length === sent)
+      return;
     await Promise.race([changed(), new Promise((resolve) => setImmediate(resolve))]);
   }
 }

@@ -1,20 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { PgClient, PgPool } from '../../../lambdas/runtime/postgres/databases.ts';
-
-/** A worker whose statements wait for the explorer, each before it is sent. */
-export interface SteppedWorker {
-  readonly pool: PgPool;
-  /** `ready`: it waits before a statement. `sent`: a statement is on its way, or waits for a lock. `done`: it has ended. */
-  state(): 'ready' | 'sent' | 'done';
-  /** Sends the statement before which it waits. */
-  step(): void;
-  /** Ends the worker and its connections. */
-  crash(): Promise<void>;
-  /** Runs the worker until it is done or has crashed. */
-  run(work: () => Promise<void>): void;
-  /** The error with which it ended, if it failed. */
-  failure(): unknown;
-}
+import { type SteppedWorker, stepping } from './stepped-worker.ts';
 
 /** Statements that begin or undo a transaction, or read a setting: no other worker can see that they ran. */
 const UNSTEPPED = /^(BEGIN|ROLLBACK|SHOW)/;
@@ -24,39 +10,14 @@ export function steppedWorker(
   pool: Pool,
   changed: () => void,
   rewrite: (text: string) => string = (text) => text,
-): SteppedWorker {
-  let state: 'ready' | 'sent' | 'done' = 'sent';
-  let crashed = false;
-  let go: () => void = () => {};
-  let failure: unknown;
+): SteppedWorker & { readonly pool: PgPool } {
+  const { send, end, ...worker } = stepping(changed);
   const clients = new Set<PoolClient>();
-  const become = (next: typeof state) => {
-    if (crashed) return;
-    state = next;
-    changed();
-  };
-
-  const turn = async (text: string) => {
-    if (crashed) await never();
-    if (UNSTEPPED.test(text)) return;
-    await new Promise<void>((resolve) => {
-      go = resolve;
-      become('ready');
-    });
-  };
-
   const queryOf = (client: Pool | PoolClient): PgClient['query'] => {
-    return async (text, values) => {
-      await turn(text);
-      try {
-        return await client.query(rewrite(text), values);
-      } finally {
-        if (crashed) await never();
-      }
-    };
+    return (text, values) => send(!UNSTEPPED.test(text), () => client.query(rewrite(text), values));
   };
-
   return {
+    ...worker,
     pool: {
       query: queryOf(pool),
       connect: async () => {
@@ -70,14 +31,8 @@ export function steppedWorker(
         };
       },
     },
-    state: () => state,
-    step: () => {
-      state = 'sent';
-      go();
-    },
     crash: async () => {
-      become('done');
-      crashed = true;
+      end();
       for (const client of clients) {
         const { rows } = await pool.query('SELECT $1::int AS pid', [Reflect.get(client, 'processID')]);
         client.release(true);
@@ -85,21 +40,15 @@ export function steppedWorker(
       }
       clients.clear();
     },
-    run: (work) => {
-      void work().then(
-        () => become('done'),
-        (error: unknown) => {
-          failure = error;
-          become('done');
-        },
-      );
-    },
-    failure: () => failure,
   };
 }
 
-function never(): Promise<never> {
-  return new Promise(() => {});
+/** Returns the number of statements that wait for the lock of another transaction. */
+export async function waitingIn(pool: Pool): Promise<number> {
+  const { rows } = await pool.query(
+    'SELECT count(*)::int AS n FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0',
+  );
+  return rows[0].n;
 }
 
 /** Waits until the server has ended a session, and with it its transaction. */

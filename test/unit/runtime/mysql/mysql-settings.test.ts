@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { tlsOption } from '../../../../lambdas/runtime/mysql/mysql-pool.ts';
+import { createMysqlRelay } from '../../../../lambdas/runtime/mysql/mysql-relay.ts';
 import { readMysqlRelayConfig, readMysqlSettings } from '../../../../lambdas/runtime/mysql/mysql-settings.ts';
 
 const read = (value: string) => readMysqlSettings({ MAILROOM_MYSQL: value });
@@ -71,4 +72,20 @@ test('a relay refuses a claim that is neither of the two', () => {
   expect(readMysqlRelayConfig(env).claim).toBeUndefined();
   expect(readMysqlRelayConfig({ ...env, MAILROOM_CLAIM: 'token' }).claim).toBe('token');
   expect(() => readMysqlRelayConfig({ ...env, MAILROOM_CLAIM: 'guess' })).toThrow('MAILROOM_CLAIM');
+});
+
+describe('a relay of MySQL with orderBy of PostgreSQL', () => {
+  const refusal = expect.objectContaining({
+    code: 'BAD_CONFIG',
+    message: expect.stringContaining('publishes in any order'),
+  });
+
+  test('is refused by its variable', () => {
+    expect(() => readMysqlRelayConfig({ MAILROOM_ORDER_BY: 'aggregate' })).toThrow(refusal);
+  });
+
+  test('is refused by its configuration', () => {
+    const config = { orderBy: 'aggregate' } as never;
+    expect(() => createMysqlRelay({ config, database: {} as never, bus: {} as never })).toThrow(refusal);
+  });
 });

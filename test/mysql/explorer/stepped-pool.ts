@@ -1,0 +1,69 @@
+import type { Pool, PoolConnection } from 'mysql2/promise';
+import { type Mysql2Pool, type Mysql2Query, mysql2 } from '../../../lambdas/runtime/mysql/databases.ts';
+import type { Database } from '../../../lambdas/runtime/store/sql/database.ts';
+import { type SteppedWorker, stepping } from '../../postgres/explorer/stepped-worker.ts';
+
+/** Statements that begin or undo a transaction, or set a savepoint: no other worker can see that they ran. */
+const UNSTEPPED = /^(SET TRANSACTION|START TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE|SELECT @@)/;
+
+/** @param changed - called after each change of its state @param rewrite - changes a statement, for a hole */
+export function steppedWorker(
+  pool: Pool,
+  changed: () => void,
+  rewrite: (text: string) => string = (text) => text,
+): SteppedWorker & { readonly database: Database<PoolConnection> } {
+  const { send, end, ...worker } = stepping(changed);
+  const connections = new Set<PoolConnection>();
+  /** A handler sends text, and Mailroom sends options. */
+  const queryOf =
+    (of: Pool | PoolConnection) =>
+    (query: Mysql2Query | string, values?: unknown): Promise<readonly [unknown, ...unknown[]]> => {
+      const sql = typeof query === 'string' ? query : query.sql;
+      const sent = typeof query === 'string' ? rewrite(sql) : { ...query, sql: rewrite(sql) };
+      return send(!UNSTEPPED.test(sql), () =>
+        values === undefined ? of.query(sent as string) : of.query(sent as string, values as unknown[]),
+      );
+    };
+  const stepped: Mysql2Pool<PoolConnection> = {
+    query: queryOf(pool),
+    getConnection: async () => {
+      const connection = await pool.getConnection();
+      connections.add(connection);
+      const given = (back: () => void) => () => {
+        if (connections.delete(connection)) back();
+      };
+      return {
+        query: queryOf(connection),
+        release: given(() => connection.release()),
+        destroy: given(() => connection.destroy()),
+      } as unknown as PoolConnection;
+    },
+  };
+  return {
+    ...worker,
+    database: mysql2(stepped),
+    crash: async () => {
+      end();
+      for (const connection of connections) {
+        connection.destroy();
+        await ended(pool, connection.threadId);
+      }
+      connections.clear();
+    },
+  };
+}
+
+/** Returns the number of transactions that wait for the lock of another one. */
+export async function waitingIn(pool: Pool): Promise<number> {
+  const [rows] = await pool.query("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'");
+  return Number((rows as { Value: string }[])[0]?.Value);
+}
+
+/** Ends a session, and waits until its transaction has ended. */
+async function ended(pool: Pool, id: number): Promise<void> {
+  await pool.query(`KILL ${id}`).catch(() => {}); // it may have noticed that its connection is closed
+  for (;;) {
+    const [rows] = await pool.query('SELECT 1 FROM information_schema.PROCESSLIST WHERE ID = ?', [id]);
+    if ((rows as unknown[]).length === 0) return;
+  }
+}
