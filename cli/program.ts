@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(io: Io) => Command>>> = {
   ack: async () => (await import('./commands/ack.ts')).ackCommand,
   operations: async () => (await import('./commands/operations.ts')).operationsCommand,
   postgres: async () => (await import('./commands/postgres.ts')).postgresCommand,
+  mysql: async () => (await import('./commands/mysql.ts')).mysqlCommand,
   cdc: async () => (await import('./commands/cdc.ts')).cdcCommand,
   local: async () => (await import('./commands/local.ts')).localCommand,
   completion: async () => (await import('./commands/completion.ts')).completionCommand,
@@ -102,7 +103,7 @@ export async function mailroomCommand(io: Io, json: boolean, first = ''): Promis
     )
     .option(
       '--database <url>',
-      'the PostgreSQL database that also has rows (default: MAILROOM_POSTGRES)',
+      'the PostgreSQL or MySQL database that also has rows (default: MAILROOM_POSTGRES, else MAILROOM_MYSQL)',
       onceArgument,
     )
     .option('--json', 'print one JSON document')

@@ -110,8 +110,8 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
     reportClock(terminal, clock);
   }
   let operator: Promise<string> | undefined;
-  const url = databaseUrl(options.database, io.env, ['MAILROOM_POSTGRES']);
-  const database = url === undefined ? undefined : await openDatabase(url);
+  const url = databaseUrl(options.database, io.env, ['MAILROOM_POSTGRES', 'MAILROOM_MYSQL']);
+  const database = url === undefined ? undefined : await openDatabase(url, io.env);
   const open = (directory: Directory, where: GlobalOptions, database?: OpenDatabase): Deployment => {
     const tableName = directory.mailroom.table;
     const resources = awsResources(clients, tableName, clock);

@@ -15,6 +15,7 @@ import { readJsonRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 import { wholeView } from '../../lambdas/runtime/store/postgres/whole-view.ts';
 import { isLoopback } from '../../lambdas/runtime/store/sql/database-address.ts';
 import { shell } from '../terminal/shell.ts';
+import { portForwarding } from './port-forwarding.ts';
 
 /** A PostgreSQL database, as the command reaches it. */
 export interface OpenPostgres {
@@ -130,7 +131,7 @@ function explainedError(error: unknown, { place, login }: Reached): unknown {
   if (isUnreachable(error))
     return new MailroomError(
       'UNREACHABLE',
-      `PostgreSQL at ${place} does not respond (${said}). Check the address. A database in a VPC needs a tunnel: ${TUNNEL} Then use its local address.`,
+      `PostgreSQL at ${place} does not respond (${said}). Check the address. A database in a VPC needs a tunnel: \`${portForwarding(5_432)}\`. Then use its local address.`,
       { cause: error },
     );
   if (/^28/.test(state ?? ''))
@@ -152,10 +153,6 @@ function explainedError(error: unknown, { place, login }: Reached): unknown {
     );
   return error;
 }
-
-const TUNNEL =
-  '`aws ssm start-session --target <instance> --document-name AWS-StartPortForwardingSessionToRemoteHost ' +
-  '--parameters host=<host>,portNumber=5432,localPortNumber=5432`.';
 
 /** Without the value, which may contain a password. */
 function badAddress(problem: string): MailroomError {

@@ -7,11 +7,12 @@ import {
   MailroomError,
 } from '../../lambdas/runtime/base/errors.ts';
 import { backoffMs } from '../../lambdas/runtime/store/backoff.ts';
-import { isEventId, systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
+import type { OutboxChange } from '../../lambdas/runtime/store/mysql/outbox-operator.ts';
 import { storable } from '../../lambdas/runtime/store/postgres/outbox-writes.ts';
 import { isRetryable, type Sql, sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { readOneRow, readRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
-import type { DatabaseOutboxChanges } from './database-outbox-changes.ts';
+import { type DatabaseOutboxChanges, databaseOutboxChanges } from './database-outbox-changes.ts';
 
 /** The most tries of a change whose answer was lost, or that had to wait for a lock. */
 const TRIES = 5;
@@ -21,12 +22,6 @@ const STARTING = '57P03';
 
 /** Errors of Node before there is a connection: nothing was sent. */
 const NOT_CONNECTED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN)$/;
-
-/** Times of the plan are rounded to milliseconds. */
-const ROUNDED_MS = 1;
-
-/** A function of the schema that changes events with the rights of its owner. */
-type OperatorFunction = 'requeue' | 'discard' | 'republish' | 'mark_resent';
 
 /** Dependencies of {@link changeEvents}. */
 interface ChangeDeps {
@@ -47,7 +42,7 @@ interface ChangeDeps {
  */
 export async function changeEvents(
   { database, sleep = pause }: ChangeDeps,
-  name: OperatorFunction,
+  name: OutboxChange,
   eventIds: readonly string[] | null,
   reason: string,
   sentUntil?: number,
@@ -89,21 +84,8 @@ const HAS = `SELECT (EXISTS (SELECT FROM mailroom.event e WHERE e.event_id = $1:
 
 /** Changes the events in a database. Its login needs the role `operator`. */
 export function postgresOutboxChanges(deps: ChangeDeps): DatabaseOutboxChanges {
-  const { database } = deps;
-  const change = async (name: OperatorFunction, eventId: string, reason: string, sentUntil?: number) =>
-    isEventId(eventId) && (await changeEvents(deps, name, [eventId], reason, sentUntil)).length > 0;
-  const has = async (eventId: string) =>
-    isEventId(eventId) && (await readOneRow(database, HAS, [eventId], { has: 'boolean' })).has;
-  return {
-    requeue: async (eventId, { reason }) =>
-      (await change('requeue', eventId, reason)) || ((await has(eventId)) ? false : undefined),
-    discard: async (eventId, { reason }) =>
-      (await change('discard', eventId, reason)) || ((await has(eventId)) ? false : undefined),
-    markResent: (eventId, { reason }) => change('mark_resent', eventId, reason),
-    // Sent by another operator since: it is on its way.
-    publishAgain: async (eventId, sentAt, { reason }) =>
-      (await change('republish', eventId, reason, sentAt + ROUNDED_MS)) || (await has(eventId))
-        ? 'queued'
-        : 'absent',
-  };
+  return databaseOutboxChanges({
+    change: (...change) => changeEvents(deps, ...change),
+    has: async (eventId) => (await readOneRow(deps.database, HAS, [eventId], { has: 'boolean' })).has,
+  });
 }

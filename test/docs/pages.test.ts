@@ -138,10 +138,10 @@ function leadsSomewhere(path: string, link: string): boolean {
  */
 async function complaintAbout(argv: readonly string[]): Promise<string | undefined> {
   let said = '';
-  // A command of PostgreSQL calls no endpoint.
-  const isPostgres = argv[0] === 'postgres';
+  // A command of a database calls no endpoint.
+  const isDatabase = argv[0] === 'postgres' || argv[0] === 'mysql';
   const words = argv.filter((word, n) => word !== '--database' && argv[n - 1] !== '--database');
-  const nowhere = isPostgres ? [...words, '--database', 'nowhere'] : [...argv, '--endpoint', 'nowhere'];
+  const nowhere = isDatabase ? [...words, '--database', 'nowhere'] : [...argv, '--endpoint', 'nowhere'];
   const code = await runMailroom(nowhere, {
     env: {},
     out: () => {},
@@ -155,7 +155,7 @@ async function complaintAbout(argv: readonly string[]): Promise<string | undefin
     exitCode: 0,
   });
   const complaint = unwrapped(said);
-  const refused = isPostgres ? /is not a postgresql:/ : /--endpoint is \\?"nowhere/;
+  const refused = isDatabase ? /is not a (postgresql|mysql):/ : /--endpoint is \\?"nowhere/;
   return code === 0 || refused.test(complaint) ? undefined : complaint;
 }
 

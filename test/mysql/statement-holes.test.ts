@@ -14,7 +14,7 @@ import { manualClock } from '../../testing/index.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import { relayConfig } from '../postgres/support/relay-config.ts';
 import { eventually, PRODUCER, placed } from '../postgres/support/rig.ts';
-import { type Rig, startRig } from './support/rig.ts';
+import { type Rig, startRig, WAITING } from './support/rig.ts';
 
 let rig: Rig;
 
@@ -340,8 +340,7 @@ const HOLES: readonly Hole[] = [
       const asked = outcome(database, event?.eventId ?? '').finally(() => {
         isAnswered = true;
       });
-      const waiting = "SELECT 1 FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
-      await eventually(async () => isAnswered || (await rig.rows(waiting)).length > 0 || undefined);
+      await eventually(async () => isAnswered || (await rig.rows(WAITING)).length > 0 || undefined);
       await producer.query('COMMIT');
       producer.release();
       return (await asked) === false;

@@ -10,7 +10,7 @@ import { FUNCTION_MS } from '../postgres/inbox-rig.ts';
 import { relayConfig } from '../postgres/support/relay-config.ts';
 import { eventually, PRODUCER, placed } from '../postgres/support/rig.ts';
 import { inboxOn } from './inbox-rig.ts';
-import { type Rig, startRig } from './support/rig.ts';
+import { type Rig, startRig, WAITING } from './support/rig.ts';
 
 let rig: Rig;
 
@@ -26,9 +26,7 @@ async function afterAWait<T>(table: string, run: () => Promise<T>): Promise<T> {
   await holder.query('START TRANSACTION');
   await holder.query(`SELECT 1 FROM ${table} FOR UPDATE`);
   const result = run();
-  const waiting = `SELECT 1 FROM information_schema.INNODB_TRX
-    WHERE trx_state = 'LOCK WAIT' AND trx_wait_started < SYSDATE() - INTERVAL 1 SECOND`;
-  await eventually(async () => (await rig.rows(waiting)).length > 0 || undefined);
+  await eventually(async () => (await rig.rows(WAITING)).length > 0 || undefined);
   await holder.query('COMMIT');
   holder.release();
   return result;

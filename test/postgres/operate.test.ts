@@ -12,10 +12,10 @@ import { recordOperation } from '../../lambdas/runtime/store/operation-record.ts
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { capturedIo } from '../support/captured-io.ts';
+import { jsonOf } from '../support/operated-mailroom.ts';
 import {
   deadEvent as deadEventOf,
   storedEvent as eventOf,
-  jsonOf,
   mailroomWith,
   type Operated,
   startOperated,

@@ -13,10 +13,10 @@ import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { type MemoryBus, memoryBus } from '../../testing/memory-bus.ts';
 import { capturedIo } from '../support/captured-io.ts';
+import { jsonOf } from '../support/operated-mailroom.ts';
 import { memoryDeployment } from '../unit/cli/support/memory-deployment.ts';
 import {
   deadEvent,
-  jsonOf,
   logOf,
   mailroomWith,
   type Operated,

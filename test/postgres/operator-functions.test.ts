@@ -7,9 +7,9 @@ import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { careForTables } from '../../lambdas/runtime/postgres/postgres-care.ts';
 import { mintEventId } from '../../lambdas/runtime/store/event-id.ts';
 import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
+import { jsonOf } from '../support/operated-mailroom.ts';
 import {
   deadEvent,
-  jsonOf,
   logOf,
   mailroomWith,
   type Operated,

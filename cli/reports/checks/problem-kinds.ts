@@ -65,6 +65,7 @@ const CAUSED_BY = {
   'login-absent': null,
   'login-timeouts': null,
   'row-security': null,
+  'database-setting': null,
 } as const;
 
 /** A kind of problem of a part. */

@@ -1,8 +1,9 @@
 import { clientSettings } from '../base/client-settings.ts';
 import { mysqlErrno } from '../store/mysql/mysql-error.ts';
-import type { DatabaseAddress, DatabaseTls } from '../store/sql/database-address.ts';
+import type { DatabaseAddress } from '../store/sql/database-address.ts';
 import { CONNECTIONS_MAX, IDLE_MS, passwordOf } from '../store/sql/database-password.ts';
 import type { Mysql2Connection, Mysql2Pool } from './databases.ts';
+import { type MysqlTlsOption, tlsOption } from './mysql-url.ts';
 
 /** The options of a pool of `mysql2` that Mailroom sets. */
 export interface MysqlPoolOptions {
@@ -13,11 +14,7 @@ export interface MysqlPoolOptions {
   readonly password?: string;
   /** The answer to the login of an account with IAM authentication: RDS receives the token as a password in clear text, through TLS. */
   readonly authPlugins?: { readonly mysql_clear_password: () => () => Promise<Buffer> };
-  readonly ssl?: {
-    readonly rejectUnauthorized: true;
-    readonly verifyIdentity: boolean;
-    readonly ca?: string;
-  };
+  readonly ssl?: MysqlTlsOption;
   readonly connectionLimit: number;
   readonly maxIdle: number;
   readonly idleTimeout: number;
@@ -91,10 +88,4 @@ function optionsOf(settings: DatabaseAddress, password: string | undefined): Mys
     idleTimeout: IDLE_MS,
     connectTimeout: clientSettings.requestHandler.requestTimeout,
   };
-}
-
-/** The option `ssl` of `mysql2`. */
-export function tlsOption({ ssl, ca, verifyHost = true }: DatabaseTls): Pick<MysqlPoolOptions, 'ssl'> {
-  if (!ssl) return {};
-  return { ssl: { rejectUnauthorized: true, verifyIdentity: verifyHost, ...(ca !== undefined && { ca }) } };
 }

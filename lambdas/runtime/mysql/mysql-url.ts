@@ -39,3 +39,16 @@ const MODES: Readonly<Record<string, Partial<DatabaseTls>>> = {
   VERIFY_CA: { ssl: true, verifyHost: false },
   VERIFY_IDENTITY: { ssl: true },
 };
+
+/** The option `ssl` of `mysql2`. */
+export interface MysqlTlsOption {
+  readonly rejectUnauthorized: true;
+  readonly verifyIdentity: boolean;
+  readonly ca?: string;
+}
+
+/** The member `ssl` of the options of `mysql2`; none without encryption. */
+export function tlsOption({ ssl, ca, verifyHost = true }: DatabaseTls): { readonly ssl?: MysqlTlsOption } {
+  if (!ssl) return {};
+  return { ssl: { rejectUnauthorized: true, verifyIdentity: verifyHost, ...(ca !== undefined && { ca }) } };
+}

@@ -9,7 +9,7 @@ import { inBatches } from './row-batches.ts';
 export type StoredMessageRow = InboxRow | UnreadableRow;
 
 /** Names a message at a consumer. */
-interface MessageKey {
+export interface MessageKey {
   readonly consumer: string;
   readonly eventId: string;
 }

@@ -5,6 +5,13 @@ import { TABLES } from '../../../lambdas/runtime/store/mysql/schema.ts';
 import type { Database } from '../../../lambdas/runtime/store/sql/database.ts';
 import { type MariadbServer, startMariadb } from '../server/mariadb-server.ts';
 
+/**
+ * Finds a statement that has waited for a lock for a second: no other one runs for so long. INNODB_TRX is a cache, which is not renewed
+ * while it is read more often than each 0.1 s.
+ */
+export const WAITING =
+  "SELECT 1 FROM information_schema.PROCESSLIST WHERE COMMAND = 'Query' AND TIME_MS > 1000";
+
 /** A migrated database on its own server. */
 export interface Rig {
   readonly server: MariadbServer;

@@ -1,21 +1,13 @@
 import { Pool } from 'pg';
-import { outboxChangesOf } from '../../../cli/changes/outbox-changes.ts';
-import { combinedRows } from '../../../cli/deployment/combined-rows.ts';
-import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
-import { guardedTable } from '../../../cli/deployment/guarded-table.ts';
 import { type OpenPostgres, openPostgres } from '../../../cli/deployment/postgres-database.ts';
-import { postgresRows } from '../../../cli/deployment/postgres-rows.ts';
 import { systemClock } from '../../../lambdas/runtime/base/clock.ts';
 import { nodePostgres } from '../../../lambdas/runtime/postgres/databases.ts';
 import { mintEventId, systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
-import { SWEEP_STATE_KEY } from '../../../lambdas/runtime/store/keys.ts';
 import { grantPostgresRole, migratePostgres } from '../../../lambdas/runtime/store/postgres/migrate.ts';
 import type { Sql } from '../../../lambdas/runtime/store/postgres/sql.ts';
-import { SCHEMA } from '../../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../../lambdas/runtime/store/table.ts';
 import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';
-import { mailroomInMemory } from '../../unit/cli/support/mailroom-in-memory.ts';
-import { runInMemory } from '../../unit/cli/support/run-in-memory.ts';
+import { operatedMailroom } from '../../support/operated-mailroom.ts';
 import { type PostgresServer, startPostgres } from '../server/postgres-server.ts';
 import { relayConfig } from './relay-config.ts';
 
@@ -70,29 +62,8 @@ export async function mailroomWith(
   sleep: () => Promise<void> = async () => {},
   sql: Sql = postgres.database,
 ) {
-  const made = mailroomInMemory([]);
-  const clock = { ...made.clock, now: () => Date.now(), sleep };
-  const swept = { ...SWEEP_STATE_KEY, schema: SCHEMA, shards: 1, sweptTo: Date.now() };
-  for (const Item of [swept, ...items]) await made.table.write({ Put: { Item } });
-  const inPostgres = postgresRows(postgres.whole);
   const opened = { ...postgres, database: { ...postgres.database, query: sql.query } };
-  const table = guardedTable(made.table, inPostgres);
-  return {
-    ...made,
-    clock,
-    table,
-    stored: combinedRows(inPostgres, dynamoRows(made.table), made.directory),
-    outboxChanges: outboxChangesOf({ table, clock, database: opened }),
-    dynamo: made.memory,
-    database: opened,
-  };
-}
-
-/** The document of a command. */
-export async function jsonOf(made: Awaited<ReturnType<typeof mailroomWith>>, ...argv: string[]) {
-  const { out, err, code } = await runInMemory(made, [...argv, '--json']);
-  if (out === '') throw new Error(err);
-  return { ...JSON.parse(out), exitCode: code };
+  return operatedMailroom(opened, items, sleep);
 }
 
 /** An event in PostgreSQL, in no state yet. */

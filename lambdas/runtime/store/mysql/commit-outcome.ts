@@ -3,6 +3,7 @@ import { backoffMs } from '../backoff.ts';
 import type { OutcomeDeps } from '../sql/database-outbox.ts';
 import { readOneRow } from '../sql/sql-rows.ts';
 import { booleanText, ID, idParameter } from './expressions.ts';
+import { IS_REPLICA } from './primary-view.ts';
 
 /** A locking read waits for `innodb_lock_wait_timeout`, 50 seconds, so a question may take longer than this. */
 const OUTCOME_WAIT_MS = 40_000;
@@ -21,11 +22,8 @@ export interface CommitProof {
  * Reads the row, and whether the server is a replica. It waits for the lock that the transaction holds on the row until it ends.
  */
 function question(table: CommitProof['table']): string {
-  const replica = ['read_only', 'innodb_read_only'].map(
-    (name) => `CAST(@@global.${name} AS CHAR) NOT IN ('0', 'OFF')`,
-  );
   const [column, parameter] = KEYS[table];
-  return `SELECT ${booleanText(`w.${column} IS NOT NULL`)} AS done, ${booleanText(replica.join(' OR '))} AS is_replica
+  return `SELECT ${booleanText(`w.${column} IS NOT NULL`)} AS done, ${booleanText(IS_REPLICA)} AS is_replica
 FROM (SELECT 1 AS one) o LEFT JOIN mailroom.${table} w ON w.${column} = ${parameter} LOCK IN SHARE MODE`;
 }
 

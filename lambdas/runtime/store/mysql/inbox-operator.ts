@@ -10,6 +10,8 @@ import {
 } from '../../inbox/inbox-operator.ts';
 import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 import { type RandomBytes, systemRandomBytes } from '../event-id.ts';
+import { LAST_PREFIX } from '../keys.ts';
+import type { LastRaise } from '../last-sequence.ts';
 import type { Database, Sql } from '../sql/database.ts';
 import { readOneRow } from '../sql/sql-rows.ts';
 import { readable } from '../stored-rows.ts';
@@ -19,6 +21,7 @@ import { isConflict, isLocked, keyOf, repeated, run } from './inbox-row.ts';
 import { insertOf, lockOf, updateOf } from './inbox-writes.ts';
 import { holdLast, raiseLast, readLastSequence, writeLast } from './last-sequence.ts';
 import { messageRow } from './message-columns.ts';
+import { type LoggedChange, logChange } from './operation-log.ts';
 import { joined, part, type StatementPart } from './statement.ts';
 
 /** Dependencies of {@link mysqlInboxChanges}. */
@@ -36,6 +39,7 @@ const CHANGED = Symbol('changed');
 interface MysqlDecision {
   readonly from: RowsBefore;
   readonly transition: RowTransition;
+  readonly log: Pick<LoggedChange, 'command' | 'reason'>;
   /** A condition of `i` that only this change fulfills. */
   readonly proof: StatementPart;
   readonly together?: DecidedTogether | undefined;
@@ -61,6 +65,7 @@ function placeholder(fence: string): RowTransition {
  * - A message without a row gets one only if it still has none. A worker that inserts it at the same time wins, or finds it final.
  * - The last applied sequence is held before what commits together, and the row and the number are written after it: work that ends the transaction by mistake
  *   leaves the message as it was.
+ * - The log has an entry of each change, with the account of the connection, which commits with it.
  * - After a lost answer, only a row of this very change proves that it was made.
  */
 export function mysqlInboxChanges<Tx>({
@@ -69,7 +74,7 @@ export function mysqlInboxChanges<Tx>({
   random = systemRandomBytes,
 }: MysqlInboxDeps<Tx>): InboxChanges {
   async function change(consumer: string, eventId: string, wanted: MysqlDecision): Promise<boolean> {
-    const { from, transition, proof, together: { raise, work } = {} } = wanted;
+    const { from, transition, log, proof, together: { raise, work } = {} } = wanted;
     const rules = { consumer, clock, random };
     const proved = joined(['SELECT 1 FROM mailroom.inbox i WHERE ', keyOf(rules, eventId), ' AND ', proof]);
     const isOurs = async (sql: Sql) => (await run(sql, proved, {})).length > 0;
@@ -88,6 +93,7 @@ export function mysqlInboxChanges<Tx>({
         await run(sql, updateOf(rules, eventId, now, transition), {});
         if (!(await isOurs(sql))) throw CHANGED;
         if (raise !== undefined) await writeLast(sql, raise);
+        await logChange(sql, { ...log, subject: `${consumer} ${eventId}` });
         // From here on, only the answer to COMMIT can be lost.
         isSent = true;
       });
@@ -119,6 +125,10 @@ export function mysqlInboxChanges<Tx>({
             // By force, too: an insert never replaces a final row.
             from: isNew ? NO_ROW : { ...from, absent: false },
             transition: { ...ending, set: { ...set, type: isNew ? 'unknown' : undefined } },
+            log: {
+              command: decision.status === 'PROCESSED' ? 'resolve' : 'discard',
+              reason: decision.reason,
+            },
             proof: part(`i.fence = ${KEY}`, textParameter(decision.fence)),
             together,
           });
@@ -130,11 +140,12 @@ export function mysqlInboxChanges<Tx>({
       change(consumer, eventId, {
         from: REJECTED_AS_TOO_OLD,
         transition: allowedToRun({ clock }, { eventId, ...note }),
+        log: { command: 'allow', reason: note.reason },
         proof: part(`i.run_anyway AND i.allowed_reason = ${TEXT}`, textParameter(note.reason)),
       }),
     lastSequence: (key) => readLastSequence(database, key),
-    raise: (raise) =>
-      repeated(() => database.transaction((tx) => raiseLast(database.in(tx), raise))).catch(
+    raise: (raise, { reason }) =>
+      repeated(() => database.transaction((tx) => raisedAndLogged(database.in(tx), raise, reason))).catch(
         (error: unknown) => {
           // A worker that applies an event holds the number, and is about to change it.
           if (isLocked(error)) return false;
@@ -142,6 +153,13 @@ export function mysqlInboxChanges<Tx>({
         },
       ),
   };
+}
+
+async function raisedAndLogged(sql: Sql, raise: LastRaise, reason: string): Promise<boolean> {
+  if (!(await raiseLast(sql, raise))) return false;
+  const subject = `${raise.key.slice(LAST_PREFIX.length).replace('#', ' ')} ${raise.sequence}`;
+  await logChange(sql, { command: 'order', subject, reason });
+  return true;
 }
 
 /** An operator's writes of DynamoDB cannot commit with a decision in MySQL. */

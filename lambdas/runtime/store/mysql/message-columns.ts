@@ -1,11 +1,12 @@
-import type { StoredMessageRow } from '../../operations/inbox-rows.ts';
+import type { MessageKey } from '../../operations/inbox-rows.ts';
 import { inboxKey } from '../keys.ts';
 import type { Sql } from '../sql/database.ts';
+import type { MessageColumns } from '../sql/message-columns.ts';
 import type { RowOf } from '../sql/sql-rows.ts';
 import { readInboxRow } from '../stored-rows.ts';
-import { epochMs } from './expressions.ts';
+import { epochMs, KEY, textParameter } from './expressions.ts';
 import { keyOf, messageOf, present, READ, run, selectionOf } from './inbox-row.ts';
-import { joined, type StatementPart } from './statement.ts';
+import { joined, part, type StatementPart } from './statement.ts';
 
 /** The columns that only operators read. */
 const MORE = {
@@ -31,17 +32,26 @@ const COLUMNS = { ...READ, ...MORE };
 
 const ROWS = selectionOf(COLUMNS, epochMs);
 
-/** A message's key and its row. Times are those of the database. */
-export interface MysqlMessage {
-  readonly consumer: string;
-  readonly eventId: string;
-  /** When its row was changed last, epoch milliseconds. */
-  readonly changedAt: number;
-  readonly row: StoredMessageRow | undefined;
+/**
+ * Reads messages by a list of their keys, in the order of those.
+ *
+ * @param keys - a query of the keys `consumer` and `event_id`. Its limit is one of messages, not of their effects
+ */
+export function messagesOf(sql: Sql, keys: StatementPart): Promise<MessageColumns[]> {
+  const listed = '(i.consumer, i.event_id) IN (SELECT k.consumer, k.event_id FROM (';
+  return readMessages(sql, joined([listed, keys, ') k)']));
+}
+
+/** The query of the keys of messages. @param keys - one or more */
+export function keysOf(keys: readonly MessageKey[]): StatementPart {
+  const each = keys.map(({ consumer, eventId }) =>
+    part(`SELECT ${KEY} AS consumer, ${KEY} AS event_id`, textParameter(consumer), textParameter(eventId)),
+  );
+  return joined(each, ' UNION ALL ');
 }
 
 /** Reads messages, by their consumers and ids. @param where - a condition of `i` */
-async function readMessages(sql: Sql, where: StatementPart): Promise<MysqlMessage[]> {
+async function readMessages(sql: Sql, where: StatementPart): Promise<MessageColumns[]> {
   const rows = await run(sql, joined([ROWS, where, ' ORDER BY i.consumer, i.event_id, e.name']), COLUMNS);
   const messages = new Map<string, RowOf<typeof COLUMNS>[]>();
   for (const row of rows) {
@@ -56,11 +66,11 @@ export async function messageRow(
   sql: Sql,
   consumer: string,
   eventId: string,
-): Promise<MysqlMessage | undefined> {
+): Promise<MessageColumns | undefined> {
   return (await readMessages(sql, keyOf({ consumer }, eventId)))[0];
 }
 
-function columnsOf(row: RowOf<typeof COLUMNS>, more: readonly RowOf<typeof COLUMNS>[]): MysqlMessage {
+function columnsOf(row: RowOf<typeof COLUMNS>, more: readonly RowOf<typeof COLUMNS>[]): MessageColumns {
   const { consumer, event_id: eventId, status, changed_at } = row;
   const at = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms));
   const changedAt = Math.round(changed_at);

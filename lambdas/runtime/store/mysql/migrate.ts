@@ -4,7 +4,7 @@ import { type Migrated, refuseNewer } from '../sql/schema-version.ts';
 import { readOneRow, readRows } from '../sql/sql-rows.ts';
 import { NOW, numberText } from './expressions.ts';
 import { mysqlErrno } from './mysql-error.ts';
-import { MIGRATIONS, PREPARE } from './schema.ts';
+import { MIGRATIONS, type MysqlMigration, PREPARE } from './schema.ts';
 import { refuseServer, refuseSettings } from './server-check.ts';
 
 /** The version of the schema that this version of Mailroom reads and writes. */
@@ -68,3 +68,10 @@ async function applied(sql: Sql, text: string): Promise<void> {
 
 const LOCKED =
   'Another session has been migrating the database mailroom for a minute. Wait until it has ended, then run this again.';
+
+/** The statements of a migration as a script for MySQL's own client. A procedure contains semicolons, so each ends with another delimiter. */
+export function migrationFile({ version, statements }: MysqlMigration): string {
+  const recorded = `INSERT IGNORE INTO mailroom.migration (version, applied_at) VALUES (${version}, ${NOW})`;
+  const all = [...(version === 1 ? PREPARE : []), ...statements, recorded];
+  return `DELIMITER $$\n${all.map((text) => `${text}$$\n`).join('')}DELIMITER ;\n`;
+}

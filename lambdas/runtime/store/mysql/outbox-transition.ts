@@ -27,8 +27,11 @@ const COLUMNS: Readonly<Record<OutboxStatus, TransitionColumns>> = {
   PUBLISHED: { publishedAt: ['published_at', NOW] },
   DEAD: { deadAt: ['dead_at', NOW], ...FAILURE, fingerprint: ['fingerprint', TEXT] },
   CANCELLED: { cancelledAt: ['cancelled_at', NOW] },
-  // Only an operator discards.
-  DISCARDED: {},
+  DISCARDED: {
+    discardedAt: ['discarded_at', NOW],
+    discardedBy: ['operator', TEXT],
+    discardedReason: ['reason', TEXT],
+  },
 };
 
 /**
@@ -42,21 +45,23 @@ WHERE p.event_id = ${ID} AND p.due_at = ${TIME} AND p.fence IS NULL AND CAST(e.s
 } as const;
 
 /**
- * Makes a transition of one event in the queue, in an open transaction: the row is locked by its condition first, so that all that follows is
+ * Makes a transition of one event that is PENDING or DEAD, in an open transaction: the row is locked by its condition first, so that all that follows is
  * about the row as it is, and not as a snapshot has it.
  *
  * @param now - the time at which it was decided: a second reading of a clock that was set meanwhile would move the event's due time
- * @param of - the event's id, and the parameters of its claim; or of its due time and its owner, if it is unclaimed
+ * @param of - the event's id, and the parameters of its claim; or of its due time and its owner, if it is unclaimed; nothing more if it is DEAD
  * @returns true if the event was changed
  */
 export async function makeTransition(
   sql: Sql,
   now: number,
   [eventId, ...of]: readonly [eventId: string, ...of: readonly unknown[]],
-  { only = 'held', set, isHeld }: EventTransition,
+  { from, only = 'held', set, isHeld }: EventTransition,
 ): Promise<boolean> {
   const id = idParameter(eventId);
-  const lock = `SELECT ${idText('p.event_id')} AS event_id FROM mailroom.pending p ${ONLY[only]} FOR UPDATE`;
+  const table = from[0].toLowerCase();
+  const where = from[0] === 'DEAD' ? `WHERE p.event_id = ${ID}` : ONLY[only];
+  const lock = `SELECT ${idText('p.event_id')} AS event_id FROM mailroom.${table} p ${where} FOR UPDATE`;
   if ((await readRows(sql, lock, [id, ...of], {})).length === 0) return false;
   const values: unknown[] = [];
   const given = Object.entries(set).flatMap(([name, value]) => {
@@ -77,7 +82,7 @@ export async function makeTransition(
     return true;
   }
   await insertInto(sql, set.status, [id], given, values);
-  await sql.query(`DELETE FROM mailroom.pending WHERE event_id = ${ID}`, [id]);
+  await sql.query(`DELETE FROM mailroom.${table} WHERE event_id = ${ID}`, [id]);
   return true;
 }
 

@@ -1,4 +1,5 @@
 import { MailroomError } from '../../base/errors.ts';
+import { checkedView } from '../sql/checked-view.ts';
 import type { Sql } from './sql.ts';
 import { readOneRow } from './sql-rows.ts';
 
@@ -34,28 +35,9 @@ export function refuseBlind(isWhole: boolean, role: WholeRole): void {
  * @param role - the role that the error names
  */
 export function wholeView(sql: Sql, role: WholeRole = 'operator'): Sql {
-  let checked: Promise<void> | undefined;
-  const check = async () => {
-    const { whole } = await readOneRow(
-      sql,
-      `SELECT ${seesAll('operator', 'relay', 'auditor')}::text AS whole`,
-      [],
-      {
-        whole: 'boolean',
-      },
-    );
+  const text = `SELECT ${seesAll('operator', 'relay', 'auditor')}::text AS whole`;
+  return checkedView(sql, async () => {
+    const { whole } = await readOneRow(sql, text, [], { whole: 'boolean' });
     refuseBlind(whole, role);
-  };
-  return {
-    adapter: sql.adapter,
-    query: async (text, values) => {
-      checked ??= check();
-      await checked.catch((error: unknown) => {
-        // The next query finds out again: a page runs for long.
-        checked = undefined;
-        throw error;
-      });
-      return sql.query(text, values);
-    },
-  };
+  });
 }

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { tlsOption } from '../../../../lambdas/runtime/mysql/mysql-pool.ts';
 import { createMysqlRelay } from '../../../../lambdas/runtime/mysql/mysql-relay.ts';
 import { readMysqlRelayConfig, readMysqlSettings } from '../../../../lambdas/runtime/mysql/mysql-settings.ts';
+import { tlsOption } from '../../../../lambdas/runtime/mysql/mysql-url.ts';
 
 const read = (value: string) => readMysqlSettings({ MAILROOM_MYSQL: value });
 
