@@ -265,7 +265,7 @@ describe('the findings of change data capture', () => {
     await beat();
     await pass(3, 'beat_at');
     const [silent] = await found();
-    expect(silent).toContain('no heartbeat for 3 hours');
+    expect(silent).toContain('no heartbeat for 180 minutes');
     expect(silent).toContain("DELETE FROM mailroom.capture WHERE connector = 'mailroom'");
     expect(silent).not.toContain('its position is lost');
   });

@@ -152,10 +152,18 @@ test('an event that a consumer has in DynamoDB is processed, for why and for the
   expect(report).toMatchObject({ events: 2, published: 2, missing: [{ eventId: unreceived }] });
 });
 
-test('doctor finds a stuck event and each setting that can lose events', async () => {
+test('doctor finds a stuck event, a silent connector and each setting that can lose events', async () => {
   await pendingEvent(operated, Date.now() - 900_000, Date.now() - 600_000);
   const problems = async () => (await runChecks(mysqlChecks(operated.open, () => Date.now()))).problems;
   expect((await problems()).map(({ problem }) => problem)).toEqual(['pending-stuck']);
+  await operated.rows(`INSERT INTO mailroom.capture VALUES ('shop', 7, ${NOW}, ${NOW} - INTERVAL 10 MINUTE)`);
+  expect(await problems()).toContainEqual(
+    expect.objectContaining({
+      problem: 'capture-behind',
+      text: expect.stringContaining('shop has sent no heartbeat for 10 minutes'),
+    }),
+  );
+  await operated.rows('DELETE FROM mailroom.capture');
   await operated.rows("SET GLOBAL sql_mode = ''");
   await operated.rows('CREATE TABLE mailroom.copy LIKE mailroom.dead');
   await operated.rows('ALTER TABLE mailroom.discarded ENGINE = MyISAM');

@@ -1,4 +1,5 @@
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
+import { captureProblems } from '../../../lambdas/runtime/store/mysql/capture-check.ts';
 import { booleanText, epochMs, NOW, numberText } from '../../../lambdas/runtime/store/mysql/expressions.ts';
 import { serverProblems } from '../../../lambdas/runtime/store/mysql/server-check.ts';
 import { readOneRow } from '../../../lambdas/runtime/store/sql/sql-rows.ts';
@@ -15,6 +16,9 @@ function mysql(statement: string): CommandWords {
 /** The age of the event that has been due the longest, and whether a relay has just published one. */
 const QUEUE = `SELECT (SELECT ${numberText(`TIMESTAMPDIFF(MICROSECOND, MIN(due_at), ${NOW}) / 1000`)} FROM mailroom.pending WHERE due_at <= ${NOW}) AS age,
   ${booleanText(`EXISTS (SELECT 1 FROM mailroom.published WHERE published_at > ${NOW} - INTERVAL 1 MINUTE)`)} AS works`;
+
+/** Each connector with the time of its last heartbeat. */
+const CONNECTORS = 'SELECT * FROM mailroom.capture';
 
 /** Makes the tables that are missing, and refuses what is still wrong. */
 const CHECK_AGAIN: CommandWords = ['npx', 'cdk-mailroom', 'mysql', 'migrate'];
@@ -44,6 +48,11 @@ export function mysqlChecks({ database }: OpenMysql, now: () => number): PartChe
     yield { problem: 'pending-stuck', text: `${due}: ${why}`, fix: RELAY_FUNCTIONS };
   }
 
+  async function* uncaptured(): RemediedProblems {
+    for (const { text } of await captureProblems(database, now()))
+      yield { problem: 'capture-behind', text: text.replace(/\.$/, ''), fix: mysql(CONNECTORS) };
+  }
+
   async function* clock(): RemediedProblems {
     const { at } = await readOneRow(database, `SELECT ${epochMs(NOW)} AS at`, [], { at: 'number' });
     const wrong = clockError(at - now());
@@ -55,6 +64,7 @@ export function mysqlChecks({ database }: OpenMysql, now: () => number): PartChe
   return [
     check('database', 'flow', settings),
     check('database', 'flow', stuck),
+    check('database', 'flow', uncaptured),
     check('database', 'surroundings', clock),
   ];
 }

@@ -1,5 +1,5 @@
 import { MailroomError } from '../../base/errors.ts';
-import { HOUR_MS } from '../../base/units.ts';
+import { MINUTE_MS } from '../../base/units.ts';
 import { eventIdTime } from '../event-id.ts';
 import type { Sql } from '../sql/database.ts';
 import { readRows } from '../sql/sql-rows.ts';
@@ -10,7 +10,7 @@ import { type ServerProblem, type SettingRule, settingProblems } from './server-
 const BINLOG_SECONDS_MIN = 86_400;
 
 /** A connector beats every 10 seconds. */
-const SILENT_MS = 5 * 60_000;
+const SILENT_MS = 5 * MINUTE_MS;
 
 /** Settings without which the binlog has no complete record of each event. */
 const RULES: readonly SettingRule[] = [
@@ -91,7 +91,7 @@ function silentText(connector: string, silentMs: number, keptMs: number): string
       ? ` The binlog is kept for a shorter time, so its position is lost: stop it, delete its offsets (DELETE /connectors/${connector}/offsets), and start it. It then takes a snapshot of the events that the table has.`
       : '';
   return (
-    `The connector ${connector} has sent no heartbeat for ${Math.floor(silentMs / HOUR_MS)} hours.${lost} Read its state (GET /connectors/${connector}/status), and start it. ` +
+    `The connector ${connector} has sent no heartbeat for ${Math.floor(silentMs / MINUTE_MS)} minutes.${lost} Read its state (GET /connectors/${connector}/status), and start it. ` +
     `If you removed it permanently, run DELETE FROM mailroom.capture WHERE connector = '${connector}': until then, no captured event is deleted.`
   );
 }
