@@ -6,7 +6,7 @@ import type { Database } from '../../../lambdas/runtime/store/sql/database.ts';
 import { type MariadbServer, startMariadb } from '../server/mariadb-server.ts';
 
 /**
- * Finds a statement that has waited for a lock for a second: no other one runs for so long. INNODB_TRX is a cache, which is not renewed
+ * Finds a statement that has waited for a lock for a second: no other one runs for a second. INNODB_TRX is a cache, which is not renewed
  * while it is read more often than each 0.1 s.
  */
 export const WAITING =
