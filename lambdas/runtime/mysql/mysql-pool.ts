@@ -3,7 +3,7 @@ import { mysqlErrno } from '../store/mysql/mysql-error.ts';
 import type { DatabaseAddress } from '../store/sql/database-address.ts';
 import { CONNECTIONS_MAX, IDLE_MS, passwordOf } from '../store/sql/database-password.ts';
 import type { Mysql2Connection, Mysql2Pool } from './databases.ts';
-import { type MysqlTlsOption, tlsOption } from './mysql-url.ts';
+import { tlsOption } from './mysql-url.ts';
 
 /** The options of a pool of `mysql2` that Mailroom sets. */
 export interface MysqlPoolOptions {
@@ -14,7 +14,11 @@ export interface MysqlPoolOptions {
   readonly password?: string;
   /** The answer to the login of an account with IAM authentication: RDS receives the token as a password in clear text, through TLS. */
   readonly authPlugins?: { readonly mysql_clear_password: () => () => Promise<Buffer> };
-  readonly ssl?: MysqlTlsOption;
+  readonly ssl?: {
+    readonly rejectUnauthorized: true;
+    readonly verifyIdentity: boolean;
+    readonly ca?: string;
+  };
   readonly connectionLimit: number;
   readonly maxIdle: number;
   readonly idleTimeout: number;

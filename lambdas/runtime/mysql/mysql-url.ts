@@ -40,15 +40,10 @@ const MODES: Readonly<Record<string, Partial<DatabaseTls>>> = {
   VERIFY_IDENTITY: { ssl: true },
 };
 
-/** The option `ssl` of `mysql2`. */
-export interface MysqlTlsOption {
-  readonly rejectUnauthorized: true;
-  readonly verifyIdentity: boolean;
-  readonly ca?: string;
-}
-
 /** The member `ssl` of the options of `mysql2`; none without encryption. */
-export function tlsOption({ ssl, ca, verifyHost = true }: DatabaseTls): { readonly ssl?: MysqlTlsOption } {
+export function tlsOption({ ssl, ca, verifyHost = true }: DatabaseTls) {
   if (!ssl) return {};
-  return { ssl: { rejectUnauthorized: true, verifyIdentity: verifyHost, ...(ca !== undefined && { ca }) } };
+  return {
+    ssl: { rejectUnauthorized: true as const, verifyIdentity: verifyHost, ...(ca !== undefined && { ca }) },
+  };
 }
