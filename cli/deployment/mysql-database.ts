@@ -4,8 +4,9 @@ import { MYSQL_ADDRESS, tlsOption } from '../../lambdas/runtime/mysql/mysql-url.
 import { SCHEMA_VERSION, schemaVersion } from '../../lambdas/runtime/store/mysql/migrate.ts';
 import { mysqlErrno } from '../../lambdas/runtime/store/mysql/mysql-error.ts';
 import { primaryView } from '../../lambdas/runtime/store/mysql/primary-view.ts';
-import type { Database, Sql, SqlResult } from '../../lambdas/runtime/store/sql/database.ts';
+import type { Database, Sql } from '../../lambdas/runtime/store/sql/database.ts';
 import { isLoopback, readDatabaseUrl } from '../../lambdas/runtime/store/sql/database-address.ts';
+import { type DatabaseErrors, explaining, type Reached } from './explained-database.ts';
 import { portForwarding } from './port-forwarding.ts';
 
 /** A MySQL or MariaDB database, as the command reaches it. */
@@ -49,7 +50,7 @@ export async function openMysql(given: string, password?: string | undefined): P
     connectTimeout: CONNECT_MS,
   });
   const place = `${host}:${port}`;
-  const database = explaining(mysql2(pool), { place, login: user });
+  const database = explaining(mysql2(pool), { place, login: user }, ERRORS);
   return { engine: 'mysql', database, whole: primaryView(database, place), place, end: () => pool.end() };
 }
 
@@ -61,50 +62,16 @@ function withoutDriver(cause: unknown): never {
   );
 }
 
-/** The database and the login, for errors. */
-interface ReachedServer {
-  readonly place: string;
-  readonly login: string;
-}
-
-/** A database whose errors name it and the remedy. */
-function explaining<Tx>(database: Database<Tx>, reached: ReachedServer): Database<unknown> {
-  const explained =
-    ({ query }: Sql) =>
-    (text: string, values?: readonly unknown[]): Promise<SqlResult> =>
-      query(text, values).catch(async (error: unknown) => {
-        throw (await changedSchema(error, database, reached)) ?? explainedError(error, reached);
-      });
-  const { adapter } = database;
-  return {
-    adapter,
-    query: explained(database),
-    in: (tx) => ({ adapter, query: explained(database.in(tx as Tx)) }),
-    transaction: (run) =>
-      database.transaction(run).catch((error: unknown) => {
-        throw explainedError(error, reached);
-      }),
-  };
-}
-
-/** There is no such database, table or column. */
+/** Server errors that name an unknown database, column or table, in this order. */
 const NOT_THERE: ReadonlySet<number> = new Set([1049, 1054, 1146]);
 
-/** The error of a missing table or column in a schema of this version, which a migration leaves as it is: it was changed by hand. */
-async function changedSchema(
-  error: unknown,
-  sql: Sql,
-  { place }: ReachedServer,
-): Promise<MailroomError | undefined> {
-  if (!NOT_THERE.has(mysqlErrno(error) ?? 0)) return undefined;
-  const version = await schemaVersion(sql).catch(() => 0);
-  if (version !== SCHEMA_VERSION) return undefined;
-  return new MailroomError(
-    'BAD_MYSQL',
-    `The tables of ${place} have the version of this Mailroom, but were changed by hand (${errorMessage(error)}), and a migration changes nothing. Undo the change. The statements that made the tables: \`npx cdk-mailroom mysql migrate --sql\`.`,
-    { cause: error },
-  );
-}
+const ERRORS: DatabaseErrors = {
+  command: 'mysql',
+  code: 'BAD_MYSQL',
+  isUnknownName: (error) => NOT_THERE.has(mysqlErrno(error) ?? 0),
+  isCurrent: async (sql) => (await schemaVersion(sql)) === SCHEMA_VERSION,
+  explained: explainedError,
+};
 
 /** The login is not known, or has another password. */
 const LOGIN_REFUSED: ReadonlySet<number> = new Set([1045, 1130, 1698]);
@@ -113,7 +80,7 @@ const LOGIN_REFUSED: ReadonlySet<number> = new Set([1045, 1130, 1698]);
 const NOT_ALLOWED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227]);
 
 /** An error of the database as the command reports it; any other error as it is. */
-function explainedError(error: unknown, { place, login }: ReachedServer): unknown {
+function explainedError(error: unknown, { place, login }: Reached): unknown {
   if (error instanceof MailroomError) return error;
   const errno = mysqlErrno(error);
   const said = errorMessage(error) || errorCode(error);

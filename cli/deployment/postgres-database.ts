@@ -4,17 +4,12 @@ import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { readPostgresUrl, tlsOption } from '../../lambdas/runtime/postgres/postgres-url.ts';
 import { type ForeignObject, foreignObjects } from '../../lambdas/runtime/store/postgres/foreign-objects.ts';
 import { SCHEMA_VERSION, schemaVersion } from '../../lambdas/runtime/store/postgres/migrate.ts';
-import {
-  type Database,
-  type Sql,
-  type SqlResult,
-  type SqlRow,
-  sqlState,
-} from '../../lambdas/runtime/store/postgres/sql.ts';
+import { type Database, type Sql, type SqlRow, sqlState } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { readJsonRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 import { wholeView } from '../../lambdas/runtime/store/postgres/whole-view.ts';
 import { isLoopback } from '../../lambdas/runtime/store/sql/database-address.ts';
 import { shell } from '../terminal/shell.ts';
+import { type DatabaseErrors, explaining, type Reached } from './explained-database.ts';
 import { portForwarding } from './port-forwarding.ts';
 
 /** A PostgreSQL database, as the command reaches it. */
@@ -65,7 +60,7 @@ export async function openPostgres(given: string): Promise<OpenPostgres> {
   pool.on('error', () => {});
   const place = `${host}:${port}${name === undefined ? '' : `/${name}`}`;
   const login = user ?? 'its login';
-  const database = explaining(nodePostgres(pool), { place, login });
+  const database = explaining(nodePostgres(pool), { place, login }, ERRORS);
   const whole = wholeView(database);
   return {
     engine: 'postgres',
@@ -78,50 +73,16 @@ export async function openPostgres(given: string): Promise<OpenPostgres> {
   };
 }
 
-/** The database and the login, for errors. */
-interface Reached {
-  readonly place: string;
-  readonly login: string;
-}
-
-/** A database whose errors name it and the remedy. */
-function explaining<Tx>(database: Database<Tx>, reached: Reached): Database<unknown> {
-  const explained =
-    ({ query }: Sql) =>
-    (text: string, values?: readonly unknown[]): Promise<SqlResult> =>
-      query(text, values).catch(async (error: unknown) => {
-        throw (await changedSchema(error, query, reached)) ?? explainedError(error, reached);
-      });
-  const { adapter } = database;
-  return {
-    adapter,
-    query: explained(database),
-    in: (tx) => ({ adapter, query: explained(database.in(tx as Tx)) }),
-    transaction: (run) =>
-      database.transaction(run).catch((error: unknown) => {
-        throw explainedError(error, reached);
-      }),
-  };
-}
-
-/** The error of a missing table or column in a schema of this version, which a migration leaves as it is: it was changed by hand. */
-async function changedSchema(
-  error: unknown,
-  query: Sql['query'],
-  { place }: Reached,
-): Promise<MailroomError | undefined> {
-  if (!NOT_THERE.has(sqlState(error) ?? '')) return undefined;
-  const version = await schemaVersion({ query }).catch(() => 0);
-  if (version !== SCHEMA_VERSION) return undefined;
-  return new MailroomError(
-    'BAD_POSTGRES',
-    `The tables of ${place} have the version of this Mailroom, but were changed by hand (${errorMessage(error)}), and a migration changes nothing. Undo the change. The statements that made the tables: \`npx cdk-mailroom postgres migrate --sql\`.`,
-    { cause: error },
-  );
-}
-
 /** The codes of a schema, a table and a column that do not exist. */
 const NOT_THERE: ReadonlySet<string> = new Set(['3F000', '42P01', '42703']);
+
+const ERRORS: DatabaseErrors = {
+  command: 'postgres',
+  code: 'BAD_POSTGRES',
+  isUnknownName: (error) => NOT_THERE.has(sqlState(error) ?? ''),
+  isCurrent: async (sql) => (await schemaVersion(sql)) === SCHEMA_VERSION,
+  explained: explainedError,
+};
 
 /** An error of the database as the command reports it; any other error as it is. */
 function explainedError(error: unknown, { place, login }: Reached): unknown {

@@ -22,7 +22,7 @@ const Placed = defineEvent({
   schema: z.object({ n: z.number() }),
 });
 
-/** What a database offers to the producer. */
+/** The producer's outbox and its table in a database. */
 export interface Transactions<Tx> {
   /** As that of the outbox. */
   readonly commit: (run: (tx: Tx) => Promise<readonly EventDraft[]>) => Promise<readonly Written[]>;

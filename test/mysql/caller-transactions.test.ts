@@ -109,7 +109,7 @@ describe('a function that ends the transaction of commit', () => {
     expect([await count('mailroom.event'), await count('mailroom.commit')]).toEqual([0, 0]);
   });
 
-  test('is none that writes other events itself', async () => {
+  test('may write other events itself', async () => {
     const outbox = outboxOn(rig.database);
     await outbox.commit(async (tx) => {
       await outbox.write(tx, [placed(1)]);

@@ -17,7 +17,7 @@ export interface Layer<Tx = unknown> {
   readonly own: <T>(run: (tx: Tx) => Promise<T>) => Promise<T>;
   /** Inserts a row of `shop.street_place` as an application does. */
   readonly insert: (tx: Tx, id: number) => Promise<unknown>;
-  /** What an application could pass instead of a transaction. */
+  /** The connection or pool that an application could pass by mistake, where a transaction is expected. */
   readonly outside: Tx;
   readonly end: () => Promise<unknown>;
 }

@@ -109,7 +109,7 @@ async function publishedLongAgo(): Promise<string> {
   return eventId.replaceAll('-', '');
 }
 
-/** Whether the transaction that has written an event is known to be committed. */
+/** Resolves a lost COMMIT by the event's row. */
 const outcome = (database: MysqlDatabase, id: string, clock: Clock = systemClock) =>
   wasCommitted({ database, clock, random: systemRandomBytes }, { table: 'event', id }, new Error('lost'));
 

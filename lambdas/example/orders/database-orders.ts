@@ -1,8 +1,8 @@
 import type { Envelope } from '../../runtime/index.ts';
-import type { Database, DatabaseOutbox, Sql } from '../../runtime/mysql.ts';
+import type { Database, DatabaseOutbox, MysqlHandlers, Sql } from '../../runtime/mysql.ts';
 import type { Order, OrderHalves } from './order.ts';
 import type { OrderRecords } from './order-records.ts';
-import { reported } from './order-status.ts';
+import { REPORTS, reported } from './order-status.ts';
 
 /** The statements of the table `orders`. `reports` has the number of the last report of each aggregate. */
 export interface OrderStatements {
@@ -36,13 +36,28 @@ export function databaseOrders<Tx>({ database, outbox, statements }: DatabaseOrd
   };
 }
 
+/** The handlers of the consumer `order-status`, whose inbox is in the same database. */
+export function databaseReports<Tx>(
+  orders: DatabaseOrdersDeps<Tx>,
+  { transactional }: Pick<MysqlHandlers<Tx>, 'transactional'>,
+) {
+  return REPORTS.map(({ definition, halves }) =>
+    transactional(definition, async (event, { tx }) => {
+      const { orderId } = event.data as { readonly orderId: string };
+      const reports = halves(event.data);
+      if (reports === undefined) return {};
+      return { events: await applyReport(orders, tx, event, orderId, reports) };
+    }),
+  );
+}
+
 /**
  * Applies a report to an order in the transaction of its message. A report whose number is not higher than that of the last one of its
  * aggregate changes nothing.
  *
  * @returns the events to write in the same transaction
  */
-export async function applyReport<Tx>(
+async function applyReport<Tx>(
   { database, outbox, statements }: DatabaseOrdersDeps<Tx>,
   tx: Tx,
   { aggregateType, aggregateId, sequence = 0 }: Pick<Envelope, 'aggregateType' | 'aggregateId' | 'sequence'>,

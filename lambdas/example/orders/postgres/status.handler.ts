@@ -9,15 +9,13 @@ import {
   readPostgresConsumerConfig,
   readPostgresSettings,
 } from '../../../runtime/postgres.ts';
-import { applyReport } from '../database-orders.ts';
-import { REPORTS } from '../order-status.ts';
+import { databaseReports } from '../database-orders.ts';
 import { POSTGRES_ORDERS } from './postgres-orders.ts';
 
 const config = readPostgresConsumerConfig(process.env);
 const database = nodePostgres(postgresPool(readPostgresSettings(process.env)));
 const outbox = createPostgresOutbox({ config: readProducerConfig(process.env), database });
 const orders = { database, outbox, statements: POSTGRES_ORDERS };
-const { transactional } = postgresHandlers(database);
 
 /** The consumer `order-status` with its inbox and the orders in PostgreSQL. */
 export const handler = createPostgresConsumer({
@@ -25,12 +23,5 @@ export const handler = createPostgresConsumer({
   database,
   outbox,
   queue: sqsQueue({ client: new SQSClient(clientSettings), queueUrl: config.queueUrl }),
-  handlers: REPORTS.map(({ definition, halves }) =>
-    transactional(definition, async (event, { tx }) => {
-      const { orderId } = event.data as { readonly orderId: string };
-      const reports = halves(event.data);
-      if (reports === undefined) return {};
-      return { events: await applyReport(orders, tx, event, orderId, reports) };
-    }),
-  ),
+  handlers: databaseReports(orders, postgresHandlers(database)),
 });
