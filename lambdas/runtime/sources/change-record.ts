@@ -2,8 +2,16 @@ import { isObject, jsonObject } from '../base/json.ts';
 import { poison } from '../base/poison.ts';
 import { isEventId } from '../store/event-id.ts';
 
-/** A message that change data capture sent, as it is read: the text of its event, the reason to skip it or to reject it. */
-export type ChangeRecord =
+/** A message that change data capture sent, as it is read. */
+export type ChangeRecord = ChangeContent & {
+  /** Never an external event, whatever its ids: it is about a table of Mailroom, or bounds a transaction. */
+  readonly isOwn?: boolean | undefined;
+  /** The JSON in Kafka Connect's schema. @default undefined without one */
+  readonly payload?: string | undefined;
+};
+
+/** The text of an event, the reason to skip a message or to reject it. */
+type ChangeContent =
   | {
       readonly text: string;
       /** Members of the row that name its event. */
@@ -27,19 +35,18 @@ const UNAVAILABLE = '__debezium_unavailable_value';
  *
  * An update is read as its row: a changed event has the same id, so an inbox absorbs it.
  *
- * @param isNamed - the message has a header that names it, which Debezium's own records do not have: then only the text in a schema is taken out
  * @returns undefined for a body of another form
  */
-export function changeRecordIn(body: string, isNamed: boolean): ChangeRecord | undefined {
+export function changeRecordIn(body: string): ChangeRecord | undefined {
   if (!HINT.test(body)) return undefined;
   const value = jsonObject(body);
   if (value === undefined) return undefined;
-  if (!isConnectValue(value)) return isNamed ? undefined : formIn(value);
-  const { payload } = value;
-  if (payload === null) return { skip: 'a tombstone' };
-  if (typeof payload === 'string') return { text: payload };
-  if (isNamed || !isObject(payload)) return undefined;
-  return formIn(payload) ?? { text: JSON.stringify(payload) };
+  if (!isConnectValue(value)) return formIn(value);
+  if (value.payload === null) return { skip: 'a tombstone' };
+  if (typeof value.payload === 'string') return { text: value.payload };
+  if (!isObject(value.payload)) return undefined;
+  const payload = JSON.stringify(value.payload);
+  return { ...(formIn(value.payload) ?? { text: payload }), payload };
 }
 
 /** A value of the JsonConverter has these two members only, and its schema is an object, or null for a value without one. */
@@ -53,8 +60,10 @@ function formIn(value: Readonly<Record<string, unknown>>): ChangeRecord | undefi
     typeof value.op === 'string' &&
     isObject(value.source) &&
     ('after' in value || 'before' in value || 'message' in value)
-  )
-    return changeIn(value.op, value);
+  ) {
+    const table = tableOf(value.source);
+    return { ...changeIn(value.op, value.after, table), isOwn: TABLES.includes(table) };
+  }
   if (Object.keys(value).join() === 'ts_ms' && typeof value.ts_ms === 'number')
     return { skip: 'a heartbeat' };
   if (isObject(value.source) && 'ddl' in value && 'tableChanges' in value)
@@ -62,14 +71,17 @@ function formIn(value: Readonly<Record<string, unknown>>): ChangeRecord | undefi
   const isBoundary =
     (value.status === 'BEGIN' || value.status === 'END') &&
     typeof value.id === 'string' &&
-    'event_count' in value;
-  return isBoundary ? { skip: 'the boundary of a transaction' } : undefined;
+    'event_count' in value &&
+    'data_collections' in value;
+  return isBoundary ? { skip: 'the boundary of a transaction', isOwn: true } : undefined;
 }
 
-function changeIn(op: string, { after, source }: Readonly<Record<string, unknown>>): ChangeRecord {
-  const { schema, db, table } = source as Readonly<Record<string, unknown>>;
-  // MySQL calls a schema a database.
-  const name = [schema ?? db, table].filter((part) => typeof part === 'string').join('.');
+/** The table of a change, with its schema. MySQL calls a schema a database. */
+function tableOf({ schema, db, table }: Readonly<Record<string, unknown>>): string {
+  return [schema ?? db, table].filter((part) => typeof part === 'string').join('.');
+}
+
+function changeIn(op: string, after: unknown, name: string): ChangeContent {
   if (op === 'd' || op === 't') return { skip: op === 'd' ? 'a deleted row' : 'a truncated table' };
   if (op === 'm') return { skip: 'a message in the log' };
   if (!['c', 'r', 'u'].includes(op))
@@ -100,7 +112,7 @@ function changeIn(op: string, { after, source }: Readonly<Record<string, unknown
   return { text: envelope, headers: { eventId: id, type, source: service } };
 }
 
-function unreadable(what: string, remedy: string): ChangeRecord {
+function unreadable(what: string, remedy: string): ChangeContent {
   return {
     problem: poison(
       'UNREADABLE_MESSAGE',

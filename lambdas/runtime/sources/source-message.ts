@@ -6,7 +6,7 @@ import { hasIdOf } from '../consume/external-message.ts';
 import { type HandledDefinition, isExternal } from '../events/external-event.ts';
 import { isEventId } from '../store/event-id.ts';
 import { type BodyText, bodyText, DECODE } from './body-text.ts';
-import { changeRecordIn } from './change-record.ts';
+import { type ChangeRecord, changeRecordIn } from './change-record.ts';
 
 /** One delivery of a message by a source, such as a topic, a stream or a queue. */
 export interface SourceMessage {
@@ -67,33 +67,44 @@ function eventText(
   message: SourceMessage,
   definitions: readonly HandledDefinition[],
 ): BodyText {
-  const { headers = {} } = message;
-  const isNamed = ['id', 'type'].some((name) => headerOf(headers, name) !== undefined);
-  const change = changeRecordIn(text, isNamed);
-  const isRow = change !== undefined && 'headers' in change;
-  if (change === undefined || (!isRow && isExternalEvent(text, message, definitions)))
-    return { text: namedText(text, message, definitions) };
+  const change = changeRecordIn(text);
+  if (change === undefined) return { text: namedText(text, message, definitions) };
+  const external = change.isOwn ? undefined : externalText(text, change, message, definitions);
+  if (external !== undefined) return { text: namedText(external, message, definitions) };
   if ('problem' in change) return { text, problem: change.problem };
   if ('skip' in change) {
     const said = `The message is ${change.skip}, from change data capture, and has no event.`;
     return { text, problem: new MailroomError('NO_EVENT', said) };
   }
-  const named = { ...message, headers: { ...headers, ...change.headers } };
+  const named = { ...message, headers: { ...message.headers, ...change.headers } };
   return { text: namedText(change.text, named, definitions) };
 }
 
-/** A body with the id of an external event of the consumer is that event, whatever its form: it may be a change of another system's table. */
-function isExternalEvent(
+/**
+ * The text of an external event of the consumer that has a form of change data capture, maybe in Connect's schema: it has the id of a definition, a header
+ * names it, or only the id of its transport can. Undefined if it is none.
+ */
+function externalText(
   text: string,
+  change: ChangeRecord,
   message: SourceMessage,
   definitions: readonly HandledDefinition[],
-): boolean {
-  const content = objectIn(text);
-  return definitions
-    .filter(isExternal)
-    .some((one) =>
-      one.external.id === undefined ? transportId(message) !== undefined : hasIdOf(one, content),
-    );
+): string | undefined {
+  const { payload = text } = change;
+  const hasId = (content: string) =>
+    definitions.filter(isExternal).some((one) => hasIdOf(one, objectIn(content)));
+  const identified = [text, payload].find(hasId);
+  if (identified !== undefined) return identified;
+  // Debezium's own records have no such name. Text in a schema is taken out.
+  if (isNamed(message, definitions)) return 'text' in change && payload === text ? undefined : text;
+  if ('text' in change || transportId(message) === undefined) return undefined;
+  return unnamedOwner(objectIn(payload) ?? {}, definitions) && payload;
+}
+
+/** Returns true for a message with a header that names it, or with the type of an external event of the consumer. */
+function isNamed({ headers = {}, publishedType }: SourceMessage, definitions: readonly HandledDefinition[]) {
+  if (['id', 'type'].some((name) => headerOf(headers, name) !== undefined)) return true;
+  return definitions.filter(isExternal).some((one) => one.type === publishedType);
 }
 
 /** The id that a broker or a publisher gave to a message. */

@@ -136,12 +136,98 @@ describe('an external event of the consumer that has the form of change data cap
     },
   );
 
-  test('is not a row of mailroom.event, whose event is read', () => {
-    const external = externalEvent({ ...definition, id: 'after.event_id' });
-    expect(deliveryOf({ id: 't/0/1', body: change({}) }, [ThingHappened, external])).toEqual(
-      read(change({})),
+  test.each([
+    ['the type of its sender', { publishedType: 'order', publishedId: 'm1' }],
+    ['a header', { headers: { type: 'order', id: 'm1' } }],
+  ])('is named by %s beside another external event', (_name, named) => {
+    const body = '{"ts_ms":1790000000000}';
+    const other = externalEvent({ ...definition, type: 'other' });
+    const message = { id: 't/0/1', body, ...named };
+    expect(JSON.parse(deliveryOf(message, [externalEvent(definition), other]).body)).toMatchObject({
+      'detail-type': 'order',
+      id: 'm1',
+      detail: { ts_ms: 1790000000000 },
+    });
+  });
+
+  test.each([{ headers: { 'Nats-Msg-Id': 'm1' } }, { publishedId: 'm1' }])(
+    'is not named by the id of its transport beside another external event: %j',
+    (transport) => {
+      const message = { id: 't/0/1', body: '{"ts_ms":1790000000000}', ...transport };
+      for (const id of [undefined, 'order'])
+        expect(
+          deliveryOf(message, [
+            externalEvent(definition),
+            externalEvent({ ...definition, type: 'other', ...(id !== undefined && { id }) }),
+          ]).problem,
+        ).toMatchObject({ code: 'NO_EVENT' });
+    },
+  );
+
+  const inSchema = (payload: unknown) => JSON.stringify({ schema: { type: 'struct' }, payload });
+
+  test.each([
+    ['by the id of its definition', 'after.id', {}],
+    ['by the id of its definition, also with a name', 'after.id', { headers: { type: 'order' } }],
+    ['by the id of its transport', undefined, { publishedId: 'm1' }],
+  ])("is taken out of Connect's schema: %s", (_name, id, more) => {
+    const external = externalEvent({ ...definition, ...(id !== undefined && { id }) });
+    const payload = { ...order, op: 'u' };
+    const { body, problem } = deliveryOf({ id: 't/0/1', body: inSchema(payload), ...more }, [external]);
+    expect(problem).toBeUndefined();
+    const content = JSON.parse(body);
+    expect(content.detail ?? content).toEqual(payload);
+  });
+
+  test('with text in a schema has the id of its transport', () => {
+    const body = inSchema('{"order":7}');
+    for (const one of [body, inSchema({ order: 7 })])
+      expect(
+        JSON.parse(
+          deliveryOf({ id: 't/0/1', body: one, publishedId: 'm1' }, [externalEvent(definition)]).body,
+        ),
+      ).toMatchObject({ id: 'm1', detail: { order: 7 } });
+  });
+
+  const boundary = {
+    status: 'END',
+    id: '571:53195829',
+    event_count: 2,
+    data_collections: [{ data_collection: 'public.orders', event_count: 2 }],
+    ts_ms: 1,
+  };
+  const named = [
+    ['id', {}],
+    [undefined, { publishedId: 'm1' }],
+    [undefined, { headers: { id: 'm1' } }],
+  ] as const;
+
+  test.each(named)('is not the boundary of a transaction: id %j, %j', (id, more) => {
+    const external = externalEvent({ ...definition, ...(id !== undefined && { id }) });
+    for (const body of [JSON.stringify(boundary), inSchema(boundary)])
+      expect(deliveryOf({ id: 't/0/1', body, ...more }, [external]).problem).toMatchObject({
+        code: 'NO_EVENT',
+        message: expect.stringContaining('the boundary of a transaction'),
+      });
+    const { data_collections: _data, ...similar } = boundary;
+    expect(deliveryOf({ id: 't/0/1', body: JSON.stringify(similar), ...more }, [external]).problem).toBe(
+      undefined,
     );
   });
+
+  test.each([['after.event_id', {}], ['before.event_id', {}], ...named] as const)(
+    'is not a change of a table of Mailroom: id %j, %j',
+    (id, more) => {
+      const external = externalEvent({ ...definition, ...(id !== undefined && { id }) });
+      const of = (body: string) => deliveryOf({ id: 't/0/1', body, ...more }, [ThingHappened, external]);
+      for (const one of [change({}), inSchema(JSON.parse(change({})))])
+        expect(of(one)).toMatchObject({ body: read(change({})).body, problem: undefined });
+      expect(of(change({ op: 'd', before: row, after: null })).problem).toMatchObject({ code: 'NO_EVENT' });
+      expect(of(change({ after: { ...row, envelope: '{' } })).problem).toMatchObject({
+        code: 'UNREADABLE_MESSAGE',
+      });
+    },
+  );
 });
 
 test('leaves alone what only resembles these forms', () => {
@@ -154,11 +240,17 @@ test('leaves alone what only resembles these forms', () => {
     '["op"]',
     '{"op":',
   ])
-    expect(changeRecordIn(body, false)).toBeUndefined();
-  expect(changeRecordIn('{"ts_ms":1}', true)).toBeUndefined();
-  expect(changeRecordIn(change({}), true)).toBeUndefined();
-  const heartbeat = '{"schema":{"type":"struct"},"payload":{"ts_ms":1}}';
-  expect(changeRecordIn(heartbeat, true)).toBeUndefined();
+    expect(changeRecordIn(body)).toBeUndefined();
+});
+
+test.each([
+  ['a heartbeat', '{"ts_ms":1}'],
+  ['a heartbeat in a schema', '{"schema":{"type":"struct"},"payload":{"ts_ms":1}}'],
+  ['a change of another table', change({ source: { schema: 'public', table: 'orders' } })],
+])('a header that names a message tells that it is not %s', (_name, body) => {
+  expect(read(body).problem).toBeDefined();
+  for (const header of ['id', 'type', 'ce_id'])
+    expect(read(body, { [header]: 'x' })).toMatchObject({ problem: undefined });
 });
 
 test('no body makes it throw', () => {
@@ -171,9 +263,9 @@ test('no body makes it throw', () => {
     { requiredKeys: [] },
   );
   fc.assert(
-    fc.property(form, fc.boolean(), (value, isNamed) => {
-      changeRecordIn(JSON.stringify(value), isNamed);
-      changeRecordIn(JSON.stringify({ schema: { type: 'struct' }, payload: value }), isNamed);
+    fc.property(form, (value) => {
+      changeRecordIn(JSON.stringify(value));
+      changeRecordIn(JSON.stringify({ schema: { type: 'struct' }, payload: value }));
     }),
   );
 });
