@@ -162,13 +162,28 @@ const HOLES: readonly Hole[] = [
   },
   {
     rule: 'a connector that was away counts as new: it may have lost its position',
-    change: ['IF(beat_at < at - INTERVAL days * 12 HOUR, at, since)', 'since'],
+    change: ['beat_at < at - INTERVAL days * 12 HOUR OR', ''],
     isBroken: async () => {
       await oldConnector();
       await pass(25, 'beat_at');
       await commit(1, 7);
       await beat();
       return (await ids()).length === 0;
+    },
+  },
+  {
+    rule: 'a clock that was ahead holds back no deletion: since when a connector beats is not in the future',
+    change: ['OR since > at', ''],
+    isBroken: async () => {
+      await oldConnector();
+      await commit(1, 7);
+      await pass(-60 * 24);
+      await pass(-30 * 24, 'beat_at');
+      await beat();
+      expect(await ids()).toHaveLength(1);
+      await pass(25);
+      await beat();
+      return (await ids()).length > 0;
     },
   },
   {
@@ -268,6 +283,15 @@ describe('the findings of change data capture', () => {
     expect(silent).toContain('no heartbeat for 180 minutes');
     expect(silent).toContain("DELETE FROM mailroom.capture WHERE connector = 'mailroom'");
     expect(silent).not.toContain('its position is lost');
+  });
+
+  test('name a connector that is silent since a clock was set back', async () => {
+    await beat();
+    await pass(-3, 'beat_at');
+    const [silent] = await found();
+    expect(silent).toContain('is 179 minutes ahead of it');
+    await beat();
+    expect(await found()).toEqual([]);
   });
 
   test('tell that a connector has lost its position', async () => {

@@ -123,6 +123,19 @@ test('a slot that reads nothing, and one that does not exist any more, are findi
   expect(gone?.text).toContain("DELETE FROM mailroom.capture WHERE slot = 'second'");
 });
 
+test('a slot that is not read since a clock was set back is a finding', async () => {
+  await capture.createSlot();
+  await capture.retain();
+  await capture.confirm();
+  await capture.retain();
+  await capture.commit(1, Date.now() - WEEK_AGO);
+  await rig.pool.query("UPDATE mailroom.capture SET captured_until = now() + interval '1 hour'");
+  expect((await capture.problems())[0]?.text).toContain('the slot mailroom has not confirmed them');
+  await capture.confirm();
+  await capture.retain();
+  expect(await capture.problems()).toEqual([]);
+});
+
 test('events that no slot reads are a finding', async () => {
   await capture.commit(1, Date.now() - WEEK_AGO);
   const found = await capture.problems();

@@ -136,6 +136,42 @@ const HOLES: readonly Hole[] = [
     },
   },
   {
+    rule: 'a clock that was ahead holds back no deletion: since when a slot is new is not in the future',
+    changes: [['OR c.since > excluded.since', '']],
+    isBroken: async () => {
+      await oldSlot();
+      await capture.commit(1, weekAgo());
+      await capture.rig.pool.query("UPDATE mailroom.capture SET since = now() + interval '30 days'");
+      expect(await confirmed()).toBe(0);
+      await capture.age();
+      return (await confirmed()) === 0;
+    },
+  },
+  {
+    rule: 'a reading of a clock that was ahead is not of the future',
+    changes: [['least(c.lsn_at, excluded.lsn_at)', 'c.lsn_at']],
+    isBroken: async () => {
+      await oldSlot();
+      await capture.commit(1, Date.now() - 20 * 3_600_000);
+      await confirmed();
+      await capture.rig.pool.query("UPDATE mailroom.capture SET lsn_at = lsn_at + interval '10 hours'");
+      return (await confirmed()) > 0;
+    },
+  },
+  {
+    rule: 'what was captured by a clock that was ahead is read again',
+    changes: [['WHEN c.captured_until <= excluded.lsn_at THEN', 'ELSE']],
+    isBroken: async () => {
+      await oldSlot();
+      await capture.retain();
+      await capture.rig.pool.query(
+        "UPDATE mailroom.capture SET since = now() + interval '30 days', captured_until = now() + interval '30 days'",
+      );
+      await capture.commit(1, weekAgo());
+      return (await capture.retain()) > 0;
+    },
+  },
+  {
     rule: 'a slot that was lost deletes nothing',
     changes: [["AND s.wal_status IS DISTINCT FROM 'lost'", '']],
     isBroken: async () => {

@@ -9,7 +9,7 @@ import { type ServerProblem, type SettingRule, settingProblems } from './server-
 /** The shortest time for which the binlog must be kept, seconds: a connector that is away for longer needs a snapshot. */
 const BINLOG_SECONDS_MIN = 86_400;
 
-/** A connector beats every 10 seconds. */
+/** A connector beats every 10 seconds. One whose last heartbeat is in the future, of a clock that was ahead, has not beaten since, either. */
 const SILENT_MS = 5 * MINUTE_MS;
 
 /** Settings without which the binlog has no complete record of each event. */
@@ -80,7 +80,7 @@ export async function captureProblems(sql: Sql, now = Date.now()): Promise<Serve
   const [binlog] = await readRows(sql, BINLOG, [], { Variable_name: 'text', Value: 'text' });
   const keptMs = Number(binlog?.Value ?? 0) * 1_000 || Number.POSITIVE_INFINITY;
   for (const { connector, silent } of connectors)
-    if (silent > SILENT_MS)
+    if (Math.abs(silent) > SILENT_MS)
       problems.push({ subject: connector, text: silentText(connector, silent, keptMs) });
   return problems;
 }
@@ -90,8 +90,13 @@ function silentText(connector: string, silentMs: number, keptMs: number): string
     silentMs > keptMs
       ? ` The binlog is kept for a shorter time, so its position is lost: stop it, delete its offsets (DELETE /connectors/${connector}/offsets), and start it. It then takes a snapshot of the events that the table has.`
       : '';
+  const minutes = `${Math.floor(Math.abs(silentMs) / MINUTE_MS)} minutes`;
+  const silence =
+    silentMs > 0
+      ? `no heartbeat for ${minutes}`
+      : `no heartbeat since the server's clock was set back: the last one is ${minutes} ahead of it`;
   return (
-    `The connector ${connector} has sent no heartbeat for ${Math.floor(silentMs / MINUTE_MS)} minutes.${lost} Read its state (GET /connectors/${connector}/status), and start it. ` +
+    `The connector ${connector} has sent ${silence}.${lost} Read its state (GET /connectors/${connector}/status), and start it. ` +
     `If you removed it permanently, run DELETE FROM mailroom.capture WHERE connector = '${connector}': until then, no captured event is deleted.`
   );
 }

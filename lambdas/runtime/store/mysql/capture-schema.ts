@@ -37,10 +37,10 @@ const idsBefore = (time: string) => {
  * stands in for both.
  *
  * *Invariant: an event is deleted only a retention after it was written, and only while the heartbeats of every connector have had no gap of half a
- * retention for half a retention.* A connector that is stopped sends none, and one that starts again, maybe with a snapshot, has half of a retention to catch
- * up, during which the events stay for the next snapshot.
+ * retention for half a retention.* A connector that is stopped sends none. One that starts again after such a gap, maybe with a snapshot, has half of a retention
+ * to catch up, during which the events stay for the next snapshot; so has one whose heartbeats began in the future, because the clock was ahead.
  *
- * A connector must not lag behind for as long as half of the retention while it runs. Events are as old as their ids, which have the clock of their producer.
+ * So a connector must read each event within a retention, of which shorter gaps are a part. Events are as old as their ids, which have the clock of their producer.
  */
 export const DELETE_CAPTURED = `CREATE PROCEDURE mailroom.delete_captured(IN connector_name VARCHAR(64), IN days INT)
 MODIFIES SQL DATA
@@ -52,7 +52,7 @@ BEGIN
     SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'The retention of captured events must be at least one day';
   END IF;
   INSERT INTO mailroom.capture (connector, retention_days, since, beat_at) VALUES (connector_name, days, at, at)
-    ON DUPLICATE KEY UPDATE retention_days = days, since = IF(beat_at < ${halfBefore('at', 'days')}, at, since), beat_at = at;
+    ON DUPLICATE KEY UPDATE retention_days = days, since = IF(beat_at < ${halfBefore('at', 'days')} OR since > at, at, since), beat_at = at;
   SELECT IF(MIN(since <= ${halfBefore('at', 'retention_days')} AND beat_at >= ${halfBefore('at', 'retention_days')}), MIN(beat_at - INTERVAL retention_days DAY), NULL)
     INTO expired FROM mailroom.capture;
   DELETE FROM mailroom.captured WHERE event_id < ${idsBefore('expired')} ORDER BY event_id LIMIT 10000;

@@ -47,7 +47,8 @@ GRANT EXECUTE ON FUNCTION mailroom.delete_captured TO mailroom_connector;`;
  * *Invariant: an event is deleted only if every slot that ever had a reading has confirmed a position that was read a retention of its connector after the event
  * was written, and half of that retention after the slot was new.* A slot that is away, was dropped or was lost confirms nothing: the events stay for the snapshot of its
  * connector. A new slot confirms positions before Kafka has that snapshot, which reads the events from before the slot. It counts as new at its first reading, when a
- * reading has waited for half of a retention, because the slot may be another one since, and when the reading is ahead of the log, as after a restore.
+ * reading has waited for half of a retention, because the slot may be another one since, when the reading is ahead of the log, as after a restore, and when it is new in the
+ * future, because the clock was ahead. A slot that takes the place of another within half of a retention does not count as new: what it deletes, the other one had confirmed.
  *
  * A transaction must not stay open for as long as the retention. Events are as old as their ids, which have the clock of their producer.
  */
@@ -78,8 +79,8 @@ BEGIN
   INSERT INTO mailroom.capture AS c (slot, retention, since, lsn, lsn_at)
     VALUES ($1, $2, clock_timestamp(), pg_current_wal_insert_lsn(), clock_timestamp())
     ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET retention = excluded.retention, lsn = ${renewed('lsn')}, lsn_at = ${renewed('lsn_at')},
-      since = CASE WHEN ${isAhead} OR (${isRead} AND c.lsn_at < excluded.lsn_at - $2 / 2) THEN excluded.since ELSE c.since END,
-      captured_until = CASE WHEN ${isRead} THEN c.lsn_at ELSE c.captured_until END;
+      since = CASE WHEN ${isAhead} OR c.since > excluded.since OR (${isRead} AND c.lsn_at < excluded.lsn_at - $2 / 2) THEN excluded.since ELSE c.since END,
+      captured_until = CASE WHEN ${isRead} THEN least(c.lsn_at, excluded.lsn_at) WHEN c.captured_until <= excluded.lsn_at THEN c.captured_until END;
   SELECT CASE WHEN bool_and(coalesce(c.captured_until - c.retention / 2 >= c.since, false)) THEN min(c.captured_until - c.retention) END
     INTO expired FROM mailroom.capture c;
   DELETE FROM mailroom.event e USING (
