@@ -34,7 +34,7 @@ export { DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './functions/service-function.ts';
 export { InboxConsumer } from './inbox-consumer.ts';
-export type { AuditedPostgres } from './mailroom/audited-postgres.ts';
+export type { AuditedDatabase } from './mailroom/audited-database.ts';
 export type { BusAcceptOptions } from './mailroom/bus-acceptance.ts';
 export {
   BusForward,

@@ -2,7 +2,7 @@ import { errorCode, errorMessage, MailroomError } from '../../lambdas/runtime/ba
 import { mysql2 } from '../../lambdas/runtime/mysql/databases.ts';
 import { MYSQL_ADDRESS, tlsOption } from '../../lambdas/runtime/mysql/mysql-url.ts';
 import { SCHEMA_VERSION, schemaVersion } from '../../lambdas/runtime/store/mysql/migrate.ts';
-import { mysqlErrno } from '../../lambdas/runtime/store/mysql/mysql-error.ts';
+import { isOfConnection, mysqlErrno } from '../../lambdas/runtime/store/mysql/mysql-error.ts';
 import { primaryView } from '../../lambdas/runtime/store/mysql/primary-view.ts';
 import type { Database, Sql } from '../../lambdas/runtime/store/sql/database.ts';
 import { isLoopback, readDatabaseUrl } from '../../lambdas/runtime/store/sql/database-address.ts';
@@ -129,12 +129,6 @@ const ENCRYPTION: Readonly<Record<string, string>> = {
   HANDSHAKE_SSL_ERROR:
     'The certificate of the server was not accepted. Add `?ssl-ca=<file>` with the certificates of its authority to the address.',
 };
-
-/** True for an error of a connection, not of a statement: of `mysql2`, which marks it as fatal, or of the operating system. */
-function isOfConnection(error: unknown): boolean {
-  const { fatal, syscall } = Object(error) as { readonly fatal?: unknown; readonly syscall?: unknown };
-  return fatal === true || typeof syscall === 'string';
-}
 
 /** Without the value, which may contain a password. */
 function badAddress(problem: string): MailroomError {

@@ -13,11 +13,12 @@ import { between, refuse, refuseNames, say, unless, wholeMinutes } from '../chec
 import { type MailroomFunctionProps, mailroomFunctionPropsProblems } from '../functions/function-props.ts';
 import type { ServiceFunction } from '../functions/service-function.ts';
 import {
-  type AuditedPostgres,
-  auditedPostgresProblems,
+  type AuditedDatabase,
+  auditedOf,
+  auditedProblems,
   besideDatabase,
   letRead,
-} from './audited-postgres.ts';
+} from './audited-database.ts';
 import { grantDirectory, grantPath } from './directory-parameter.ts';
 import { grantQueueKey } from './encryption.ts';
 import type { MailroomTable } from './mailroom-table.ts';
@@ -39,7 +40,13 @@ export interface OutboxAuditOptions {
    *
    * @default the table alone; consumers whose inbox is in PostgreSQL are not audited
    */
-  readonly postgres?: AuditedPostgres;
+  readonly postgres?: AuditedDatabase;
+  /**
+   * Also reads the MySQL or MariaDB database of the Mailroom's services, as `postgres` does. An audit reads one database.
+   *
+   * @default the table alone; consumers whose inbox is in MySQL are not audited
+   */
+  readonly mysql?: AuditedDatabase;
 }
 
 /** Properties of an {@link OutboxAudit}. */
@@ -78,6 +85,7 @@ const NAMES: PropNames<OutboxAuditProps> = {
   every: 'optional',
   since: 'optional',
   postgres: 'optional',
+  mysql: 'optional',
   shared: 'optional',
   removalPolicy: 'optional',
   encryptionKey: 'optional',
@@ -109,25 +117,25 @@ export class OutboxAudit extends Construct {
   readonly every: Duration;
   /** The range of each run. */
   readonly since: Duration;
-  /** True if it also reads a PostgreSQL database. */
-  readonly readsPostgres: boolean;
+  /** The kind of database that it also reads; `undefined` if it reads the table alone. */
+  readonly readsDatabase: 'postgres' | 'mysql' | undefined;
 
   constructor(scope: Construct, id: string, props: OutboxAuditProps) {
     super(scope, id);
     refuseNames(`The audit ${this.node.path}`, props, NAMES);
     this.every = props.every ?? Duration.minutes(15);
     this.since = props.since ?? defaultSince(this.every);
-    const { postgres } = props;
-    this.readsPostgres = postgres !== undefined;
+    const audited = auditedOf(props);
+    this.readsDatabase = audited?.kind.engine;
     refuse(`The audit ${this.node.path}`, [
       ...auditProblems(this.every, this.since),
       ...mailroomFunctionPropsProblems(props.functionProps),
-      ...(postgres ? auditedPostgresProblems(postgres) : []),
+      ...auditedProblems(props),
     ]);
-    const place = postgres
-      ? { ...props, functionProps: besideDatabase(this, postgres, props.functionProps) }
+    const place = audited
+      ? { ...props, functionProps: besideDatabase(this, audited, props.functionProps) }
       : props;
-    this.function = ownFunction(this, 'Function', postgres ? 'postgres-audit' : 'audit', place, {
+    this.function = ownFunction(this, 'Function', audited ? `${audited.kind.engine}-audit` : 'audit', place, {
       service: SERVICE,
       description: 'Mailroom audit: accounts for every published event',
       timeout: timeoutUntilNext(this.every),
@@ -139,7 +147,7 @@ export class OutboxAudit extends Construct {
       }),
     });
     this.grantRead(props);
-    if (postgres) letRead(this, this.function, postgres);
+    if (audited) letRead(this, this.function, audited);
     if (props.encryptionKey) grantQueueKey(props.encryptionKey, this.function, this);
     scheduleRuns(this, this.function, {
       description: 'Runs the audit of the Mailroom.',

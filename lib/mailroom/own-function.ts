@@ -17,6 +17,7 @@ export type OwnFunction =
   | 'relay-sweep'
   | 'audit'
   | 'heartbeat'
+  | 'mysql-audit'
   | 'mysql-relay'
   | 'postgres-audit'
   | 'postgres-relay';

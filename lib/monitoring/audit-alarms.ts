@@ -12,14 +12,14 @@ const AUDIT_RUNS = 3;
 
 /** The alarms on a scheduled audit. Two runs must report a finding: a single one may have met an event in flight. */
 export function auditAlarms(
-  { every, since, readsPostgres, function: run }: OutboxAudit,
+  { every, since, readsDatabase, function: run }: OutboxAudit,
   metrics: AuditMetrics,
 ): AlarmPlan[] {
   const { missing, duplicated, unreadable } = metrics;
   // The range that includes everything the first of the three runs read.
   const rangeMs = since.toMilliseconds() + AUDIT_RUNS * every.toMilliseconds();
   const hours = Math.ceil(rangeMs / HOUR.toMilliseconds());
-  const on = readsPostgres ? ON_DATABASE : '';
+  const on = readsDatabase ? ON_DATABASE : '';
   const findings = {
     EventsMissing: { what: 'events that a consumer never received', metric: missing },
     EventsDuplicated: { what: 'events that a consumer wrote twice', metric: duplicated },

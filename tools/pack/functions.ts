@@ -13,6 +13,7 @@ export const BUILT_FUNCTIONS = [
   'relay-sweep',
   'audit',
   'heartbeat',
+  'mysql-audit',
   'mysql-relay',
   'postgres-audit',
   'postgres-relay',

@@ -82,3 +82,9 @@ export function isConnectionLost(error: unknown): boolean {
   }
   return false;
 }
+
+/** Returns true for an error of a connection, not of a statement: of `mysql2`, which marks it as fatal, or of the operating system. */
+export function isOfConnection(error: unknown): boolean {
+  if (mysqlErrno(error) !== undefined) return false;
+  return isConnectionLost(error) || typeof Object(error).syscall === 'string';
+}

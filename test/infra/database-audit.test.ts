@@ -4,6 +4,7 @@ import { SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Tracing } from 'aws-cdk-lib/aws-lambda';
 import {
+  AuroraMysqlEngineVersion,
   AuroraPostgresEngineVersion,
   ClusterInstance,
   DatabaseCluster,
@@ -22,26 +23,47 @@ import { describe, expect, test } from 'vitest';
 import { auditSettings } from '../../lambdas/runtime/base/config.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
 import {
-  type AuditedPostgres,
+  type AuditedDatabase,
   DeliveryAlarms,
   InboxConsumer,
   Mailroom,
   type MailroomFunctionProps,
+  MysqlMailroom,
+  type OutboxAuditOptions,
   PostgresMailroom,
 } from '../../lib/index.ts';
+import { resourceLines } from './resource-lines.ts';
 import { resources, testApp } from './synth.ts';
 
 const OrderPlaced = { source: 'orders', type: 'OrderPlaced' };
 
+type Engine = 'postgres' | 'mysql';
+
+const KINDS = {
+  postgres: {
+    engine: DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_16_6 }),
+    construct: PostgresMailroom,
+    variable: 'MAILROOM_POSTGRES',
+  },
+  mysql: {
+    engine: DatabaseClusterEngine.auroraMysql({ version: AuroraMysqlEngineVersion.VER_3_08_0 }),
+    construct: MysqlMailroom,
+    variable: 'MAILROOM_MYSQL',
+  },
+} as const;
+
 interface Settings {
-  readonly postgres?: (data: Stack) => Partial<AuditedPostgres>;
+  readonly audited?: (data: Stack) => Partial<AuditedDatabase>;
   readonly functionProps?: (vpc: Vpc) => MailroomFunctionProps;
   readonly iamAuthentication?: boolean;
   readonly subnets?: SubnetType;
 }
 
 /** The database in its own stack, and a Mailroom whose audit reads it. */
-function system({ postgres, functionProps, iamAuthentication = true, subnets }: Settings = {}) {
+function systemOf(
+  engine: Engine,
+  { audited, functionProps, iamAuthentication = true, subnets }: Settings = {},
+) {
   const app = testApp();
   const data = new Stack(app, 'Data');
   const subnetType = subnets ?? SubnetType.PRIVATE_WITH_EGRESS;
@@ -53,7 +75,7 @@ function system({ postgres, functionProps, iamAuthentication = true, subnets }: 
     ],
   });
   const server = new DatabaseCluster(data, 'Cluster', {
-    engine: DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_16_6 }),
+    engine: KINDS[engine].engine,
     vpc,
     vpcSubnets: { subnetType },
     writer: ClusterInstance.serverlessV2('Writer'),
@@ -65,7 +87,7 @@ function system({ postgres, functionProps, iamAuthentication = true, subnets }: 
     sources: ['orders'],
     encryptionKey: new Key(core, 'Key'),
     tracing: Tracing.ACTIVE,
-    audit: { postgres: { database, ...postgres?.(data) } },
+    audit: { [engine]: { database, ...audited?.(data) } },
     ...(functionProps && { functionProps: functionProps(vpc) }),
   });
   return { app, data, vpc, database, core, mailroom };
@@ -87,16 +109,19 @@ const statements = (stack: Stack): string =>
     ),
   );
 
-const refused = (settings: Settings): string => {
+const refused = (synth: () => unknown): string => {
   try {
-    system(settings);
+    synth();
   } catch (error) {
     return String(error);
   }
   return 'nothing';
 };
 
-describe('the audit of a PostgreSQL database', () => {
+describe.each(['postgres', 'mysql'] as const)('the audit of a database of %s', (engine) => {
+  const system = (settings?: Settings) => systemOf(engine, settings);
+  const { variable, construct: DatabaseMailroom } = KINDS[engine];
+
   test('is a function of its own code in the VPC of the database, with the settings and the schedule of the audit', () => {
     const { core, mailroom } = system();
     const { VpcConfig, Environment, Timeout } = auditOf(core);
@@ -109,8 +134,8 @@ describe('the audit of a PostgreSQL database', () => {
       sinceMs: 3_600_000,
       everyMs: 900_000,
     });
-    expect(JSON.stringify(Variables.MAILROOM_POSTGRES)).toMatch(/mailroom_audit_login.*iam/);
-    expect(mailroom.audit?.readsPostgres).toBe(true);
+    expect(JSON.stringify(Variables[variable])).toMatch(/mailroom_audit_login.*iam/);
+    expect(mailroom.audit?.readsDatabase).toBe(engine);
     Template.fromStack(core).hasResourceProperties('AWS::Events::Rule', {
       ScheduleExpression: 'rate(15 minutes)',
     });
@@ -136,7 +161,7 @@ describe('the audit of a PostgreSQL database', () => {
 
   test('reads the secret of its own login, and needs no VPC, for an existing database', () => {
     const { core } = system({
-      postgres: (data) => ({
+      audited: (data) => ({
         database: {
           secret: new Secret(data, 'All'),
           user: 'all',
@@ -149,7 +174,7 @@ describe('the audit of a PostgreSQL database', () => {
     });
     const { VpcConfig, Environment } = auditOf(core);
     expect(VpcConfig).toBeUndefined();
-    expect(JSON.stringify(Environment.Variables.MAILROOM_POSTGRES)).toMatch(
+    expect(JSON.stringify(Environment.Variables[variable])).toMatch(
       /db\.example\.com.*auditor.*secretArn.*Auditor/,
     );
     expect(statements(core)).toMatch(/secretsmanager:GetSecretValue.*Auditor/);
@@ -165,7 +190,7 @@ describe('the audit of a PostgreSQL database', () => {
   test('looks at the queues of consumers, with an inbox in either store, as every audit does', () => {
     const { app, core, mailroom, vpc, database } = system();
     const stack = new Stack(app, 'Payments');
-    const postgres = new PostgresMailroom(stack, 'Postgres', { database, bus: mailroom.bus });
+    const events = new DatabaseMailroom(stack, 'Events', { database, bus: mailroom.bus });
     const { function: payments } = new InboxConsumer(stack, 'Payments', {
       mailroom,
       name: 'payments',
@@ -174,7 +199,7 @@ describe('the audit of a PostgreSQL database', () => {
       entry: lambdaEntry('example/inventory/handler'),
       function: { vpc },
     });
-    postgres.grantConsumer(payments, { service: 'payments' });
+    events.grantConsumer(payments, { service: 'payments' });
     const policies = JSON.stringify(resources(Template.fromStack(stack), 'AWS::SQS::QueuePolicy'));
     expect(policies).toContain('TheAuditLooks');
     expect(core.dependencies.map(({ stackName }) => stackName)).toEqual(['Data']);
@@ -213,13 +238,31 @@ describe('the audit of a PostgreSQL database', () => {
   );
 
   test('is refused for a cluster without IAM authentication, a public subnet, a bad login, or a secret beside IAM', () => {
-    expect(refused({ iamAuthentication: false })).toMatch(/Core\/Mailroom\/Audit.*iamAuthentication: true/s);
-    expect(refused({ postgres: () => ({ vpcSubnets: { subnetType: SubnetType.PUBLIC } }) })).toContain(
-      'postgres.vpcSubnets contains a public subnet',
+    const message = (settings: Settings) => refused(() => system(settings));
+    expect(message({ iamAuthentication: false })).toMatch(/Core\/Mailroom\/Audit.*iamAuthentication: true/s);
+    expect(message({ audited: () => ({ vpcSubnets: { subnetType: SubnetType.PUBLIC } }) })).toContain(
+      `${engine}.vpcSubnets contains a public subnet`,
     );
-    expect(refused({ postgres: () => ({ user: 'Audit-1' }) })).toContain('postgres.user is "Audit-1"');
-    expect(refused({ postgres: (data) => ({ secret: new Secret(data, 'Secret') }) })).toContain(
-      'postgres.secret is given',
+    expect(message({ audited: () => ({ user: 'Audit-1' }) })).toContain(`${engine}.user is "Audit-1"`);
+    expect(message({ audited: (data) => ({ secret: new Secret(data, 'Secret') }) })).toContain(
+      `${engine}.secret is given`,
     );
   });
+
+  test('creates these resources', async () => {
+    const { core } = system();
+    const lines = resourceLines(Template.fromStack(core))
+      .split('\n')
+      .filter((line) => line.includes('MailroomAudit'));
+    await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot(`__snapshots__/${engine}-audit.resources.txt`);
+  });
+});
+
+test('an audit of a database of another kind, or of two databases, is refused', () => {
+  const { core, database } = systemOf('mysql');
+  const make = (id: string, audit: OutboxAuditOptions) => refused(() => new Mailroom(core, id, { audit }));
+  expect(make('Other', { postgres: { database } })).toMatch(/engine is aurora-mysql.*Use a MysqlMailroom/s);
+  expect(make('Two', { postgres: { database }, mysql: { database } })).toContain(
+    'an audit reads one database',
+  );
 });

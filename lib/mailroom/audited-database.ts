@@ -3,6 +3,7 @@ import type { SubnetSelection } from 'aws-cdk-lib/aws-ec2';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
+import { DATABASE_NAMES, type DatabaseEngine } from '../../lambdas/runtime/base/database-engine.ts';
 import { unless } from '../checks/refusal.ts';
 import {
   connect,
@@ -16,14 +17,18 @@ import {
   databaseSubnets,
   subnetProblems,
 } from '../database/database-network.ts';
-import { POSTGRES } from '../database/database-server.ts';
+import { type DatabaseServer, MYSQL, POSTGRES } from '../database/database-server.ts';
 import type { MailroomFunctionProps } from '../functions/function-props.ts';
 
-/** A PostgreSQL database that a scheduled audit reads, beside the table. */
-export interface AuditedPostgres {
-  /** The database of the `PostgresMailroom` on the bus. Its stack must not depend on that of the audit. */
+/** A database that a scheduled audit reads, beside the table. */
+export interface AuditedDatabase {
+  /** The database of the `PostgresMailroom` or the `MysqlMailroom` on the bus. Its stack must not depend on that of the audit. */
   readonly database: MailroomDatabase;
-  /** The login of the audit, a member of `mailroom_auditor`. @default mailroom_audit_login, or `user` of an existing database */
+  /**
+   * The login of the audit: in PostgreSQL a member of `mailroom_auditor`, in MySQL with `SELECT` on `mailroom.*`.
+   *
+   * @default mailroom_audit_login, or `user` of an existing database
+   */
   readonly user?: string;
   /** The secret of its login, for an existing database. @default the secret of the database */
   readonly secret?: ISecret;
@@ -36,25 +41,45 @@ export interface AuditedPostgres {
   readonly vpcSubnets?: SubnetSelection;
 }
 
-function loginOf({ database, user, secret }: AuditedPostgres) {
+/** The databases of an audit, by their kinds. */
+type AuditedDatabases = Readonly<Partial<Record<DatabaseEngine, AuditedDatabase | undefined>>>;
+
+/** The database that an audit reads, with its kind. */
+export interface Audited extends AuditedDatabase {
+  readonly kind: DatabaseServer;
+}
+
+/** The database of an audit; `undefined` if it reads the table alone. */
+export function auditedOf({ postgres, mysql }: AuditedDatabases): Audited | undefined {
+  if (postgres) return { ...postgres, kind: POSTGRES };
+  return mysql && { ...mysql, kind: MYSQL };
+}
+
+function loginOf({ database, user, secret }: AuditedDatabase) {
   return { user: user ?? ('server' in database ? 'mailroom_audit_login' : database.user), secret };
 }
 
-function subnetsOf({ database: { vpc }, vpcSubnets }: AuditedPostgres): SubnetSelection | undefined {
+function subnetsOf({ database: { vpc }, vpcSubnets }: AuditedDatabase): SubnetSelection | undefined {
   return vpc && (vpcSubnets ?? databaseSubnets(vpc));
 }
 
 /** Validates the database of an audit. */
-export function auditedPostgresProblems(audited: AuditedPostgres): string[] {
-  const { database } = audited;
+export function auditedProblems(audits: AuditedDatabases): string[] {
+  const audited = auditedOf(audits);
+  if (audited === undefined) return [];
+  const { database, kind } = audited;
   const subnets = subnetsOf(audited);
   return [
-    ...databaseProblems(POSTGRES, database),
-    ...loginProblems(POSTGRES, 'postgres.user', loginOf(audited).user),
-    ...(database.vpc && subnets ? subnetProblems('postgres.vpcSubnets', database.vpc, subnets) : []),
+    ...unless(
+      audits.postgres === undefined || audits.mysql === undefined,
+      'postgres and mysql are given, but an audit reads one database. Omit one, and run `npx cdk-mailroom audit --database` for it.',
+    ),
+    ...databaseProblems(kind, database),
+    ...loginProblems(kind, `${kind.engine}.user`, loginOf(audited).user),
+    ...(database.vpc && subnets ? subnetProblems(`${kind.engine}.vpcSubnets`, database.vpc, subnets) : []),
     ...unless(
       !('server' in database) || audited.secret === undefined,
-      'postgres.secret is given, but functions log in to database.server with IAM. Omit it.',
+      `${kind.engine}.secret is given, but functions log in to database.server with IAM. Omit it.`,
     ),
   ];
 }
@@ -62,22 +87,22 @@ export function auditedPostgresProblems(audited: AuditedPostgres): string[] {
 /** The place of the audit's function: the VPC of the database. */
 export function besideDatabase(
   scope: Construct,
-  audited: AuditedPostgres,
+  audited: Audited,
   functionProps: MailroomFunctionProps = {},
 ): MailroomFunctionProps {
   const { vpc } = audited.database;
   const vpcSubnets = subnetsOf(audited);
   if (vpc === undefined || vpcSubnets === undefined) return functionProps;
   const { allowAllOutbound: _all, allowAllIpv6Outbound: _ipv6, ...others } = functionProps;
-  const securityGroups = [databaseClients(scope, vpc, 'The Mailroom audit of a PostgreSQL database')];
-  return { ...others, vpc, vpcSubnets, securityGroups };
+  const description = `The Mailroom audit of a ${DATABASE_NAMES[audited.kind.engine]} database`;
+  return { ...others, vpc, vpcSubnets, securityGroups: [databaseClients(scope, vpc, description)] };
 }
 
 /** Lets the audit's function log in to the database. */
-export function letRead(scope: Construct, audit: LambdaFunction, audited: AuditedPostgres): void {
+export function letRead(scope: Construct, audit: LambdaFunction, audited: Audited): void {
   const { vpc } = audited.database;
   const vpcSubnets = subnetsOf(audited);
-  connect(scope, audit, POSTGRES, audited.database, loginOf(audited));
+  connect(scope, audit, audited.kind, audited.database, loginOf(audited));
   if (vpc && vpcSubnets && areIsolated(vpc, vpcSubnets))
     Annotations.of(scope).addWarningV2(
       'cdk-mailroom:auditWithoutRoute',
