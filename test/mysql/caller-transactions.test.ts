@@ -10,7 +10,7 @@ import { type Rig, startRig } from './support/rig.ts';
 let rig: Rig;
 
 beforeAll(async () => {
-  rig = await startRig('mysql-callers');
+  rig = await startRig('mysql-callers', { 'innodb-lock-wait-timeout': '5' });
   await rig.pool.query('CREATE DATABASE shop');
   await rig.pool.query('CREATE TABLE shop.orders (id INT PRIMARY KEY) ENGINE=InnoDB');
 });
@@ -86,19 +86,24 @@ describe('statements that a caller sends while events are written in the same tr
   });
 });
 
+/** Ways to end a transaction. */
+const ENDS: readonly [how: string, end: (tx: PoolConnection) => Promise<unknown>][] = [
+  ['by the error of a deadlock, which it catches', (tx) => tx.query('ROLLBACK')],
+  ['by another transaction', (tx) => tx.query('START TRANSACTION')],
+  ['by DDL', (tx) => tx.query('CREATE TABLE IF NOT EXISTS shop.t (id INT)')],
+  [
+    'and goes on with another one',
+    async (tx) => {
+      await tx.query('COMMIT');
+      await tx.query('START TRANSACTION');
+    },
+  ],
+];
+
+const serverError = (errno: number) => Object.assign(new Error(`error ${errno}`), { errno });
+
 describe('a function that ends the transaction of commit', () => {
-  test.each([
-    ['by the error of a deadlock, which it catches', (tx: PoolConnection) => tx.query('ROLLBACK')],
-    ['by another transaction', (tx: PoolConnection) => tx.query('START TRANSACTION')],
-    ['by DDL', (tx: PoolConnection) => tx.query('CREATE TABLE IF NOT EXISTS shop.t (id INT)')],
-    [
-      'and goes on with another one',
-      async (tx: PoolConnection) => {
-        await tx.query('COMMIT');
-        await tx.query('START TRANSACTION');
-      },
-    ],
-  ])('%s writes no event', async (_how, end) => {
+  test.each(ENDS)('%s writes no event', async (_how, end) => {
     for (const events of [[placed(1)], []]) {
       const committed = outboxOn(rig.database).commit(async (tx) => {
         await end(tx);
@@ -109,6 +114,22 @@ describe('a function that ends the transaction of commit', () => {
     expect([await count('mailroom.event'), await count('mailroom.commit')]).toEqual([0, 0]);
   });
 
+  test.each(
+    ENDS.flatMap(([how, end]) =>
+      [new Error('sold out'), serverError(1205), serverError(1290)].map((error) => ({ how, end, error })),
+    ),
+  )('$how, and throws $error.message, is not repeated', async ({ end, error }) => {
+    let runs = 0;
+    const committed = outboxOn(rig.database).commit(async (tx) => {
+      runs += 1;
+      await end(tx);
+      await tx.query('INSERT INTO shop.orders VALUES (?)', [runs]);
+      throw error;
+    });
+    await expect(committed).rejects.toMatchObject({ code: 'TRANSACTION_ENDED', cause: error });
+    expect(runs).toBe(1);
+  });
+
   test('may write other events itself', async () => {
     const outbox = outboxOn(rig.database);
     await outbox.commit(async (tx) => {
@@ -116,6 +137,86 @@ describe('a function that ends the transaction of commit', () => {
       return [placed(2)];
     });
     expect(await count('mailroom.pending')).toBe(2);
+  });
+});
+
+describe('a function of commit that throws the error of its statement', () => {
+  /** Changes two orders in the other order than another transaction, which waits for the first one. */
+  async function deadlock(tx: PoolConnection): Promise<void> {
+    const other = await rig.pool.getConnection();
+    await tx.query('DELETE FROM shop.orders WHERE id = 1');
+    await other.query('START TRANSACTION');
+    await other.query('DELETE FROM shop.orders WHERE id BETWEEN 2 AND 5');
+    const blocked = other.query('DELETE FROM shop.orders WHERE id = 1');
+    await tx.query('DELETE FROM shop.orders WHERE id = 2').finally(async () => {
+      await blocked;
+      await other.query('ROLLBACK');
+      other.release();
+    });
+  }
+
+  /** Waits in vain for an order that another transaction has. */
+  async function lockTimeout(tx: PoolConnection, { pool }: Rig): Promise<void> {
+    const other = await pool.getConnection();
+    await other.query('START TRANSACTION');
+    await other.query('DELETE FROM shop.orders WHERE id = 1');
+    await tx.query('SET innodb_lock_wait_timeout = 1');
+    await tx.query('DELETE FROM shop.orders WHERE id = 1').finally(async () => {
+      await other.query('ROLLBACK');
+      other.release();
+    });
+  }
+
+  /** Commits on a server with six orders. @param fail - in the first run */
+  async function runsOf(on: Rig, fail: (tx: PoolConnection) => Promise<unknown>): Promise<number> {
+    await on.pool.query('INSERT INTO shop.orders VALUES (1), (2), (3), (4), (5), (6)');
+    let runs = 0;
+    await outboxOn(on.database).commit(async (tx) => {
+      runs += 1;
+      await tx.query('INSERT INTO shop.orders VALUES (7)');
+      if (runs === 1) await fail(tx);
+      return [placed(1)];
+    });
+    expect(await on.rows('SELECT id FROM shop.orders')).toHaveLength(7);
+    return runs;
+  }
+
+  test.each<[string, (tx: PoolConnection) => Promise<unknown>]>([
+    ['a deadlock', deadlock],
+    [
+      'a deadlock as the cause of another error',
+      (tx) => deadlock(tx).catch((cause) => Promise.reject(new Error('no order', { cause }))),
+    ],
+    [
+      'a row that is newer than its snapshot',
+      (tx) => tx.query('ROLLBACK').then(() => Promise.reject(serverError(1020))),
+    ],
+    ['a lock that it waited for in vain', (tx) => lockTimeout(tx, rig)],
+  ])('%s, is repeated', async (_what, fail) => {
+    expect(await runsOf(rig, fail)).toBe(2);
+  });
+
+  test('a lock that it waited for in vain, is repeated also if that rolls the transaction back', async () => {
+    const other = await startRig('mysql-callers-timeout', { 'innodb-rollback-on-timeout': 'ON' });
+    try {
+      await other.pool.query('CREATE DATABASE shop');
+      await other.pool.query('CREATE TABLE shop.orders (id INT PRIMARY KEY) ENGINE=InnoDB');
+      expect(await runsOf(other, (tx) => lockTimeout(tx, other))).toBe(2);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('is not repeated if it lost its connection before', async () => {
+    let runs = 0;
+    const committed = outboxOn(rig.database).commit(async (tx) => {
+      runs += 1;
+      await tx.query('COMMIT');
+      tx.destroy();
+      throw serverError(1205);
+    });
+    await expect(committed).rejects.not.toMatchObject({ errno: 1205 });
+    expect(runs).toBe(1);
   });
 });
 

@@ -146,6 +146,24 @@ describe.each(['transactional', 'leased'] as const)('a %s handler that ends its 
 });
 
 describe('a leased handler', () => {
+  test('that has ended the transaction of its commit cannot commit again: what it committed stays', async () => {
+    const codes: unknown[] = [];
+    const handle = make.leased(ThingHappened, async (_event, ctx) => {
+      const failed = (error: { readonly code: unknown }) => codes.push(error.code);
+      await ctx
+        .commit(async (tx) => {
+          await pay(tx);
+          await tx.query('COMMIT');
+          throw new Error('too late');
+        })
+        .catch(failed);
+      await ctx.commit((tx) => pay(tx).then(() => ({}))).catch(failed);
+    });
+    expect(await mysqlConsumer(rig.database, [handle]).deliver(newEventId())).toEqual(['TRANSACTION_ENDED']);
+    expect(codes).toEqual(['TRANSACTION_ENDED', 'AFTER_COMMIT']);
+    expect([await count('payment'), (await row())?.status]).toEqual([1, 'FAILED']);
+  });
+
   test('charges once, although its first attempt fails before its commit', async () => {
     const charge = vi.fn(async () => 'charged');
     let runs = 0;

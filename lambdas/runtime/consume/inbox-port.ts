@@ -20,7 +20,7 @@ export type CommitEnd = { readonly status: 'committed'; readonly events: number 
 export interface CommitFailure {
   readonly status: 'failed';
   readonly error: unknown;
-  /** Nothing was written, and nothing will be. Otherwise, the response was lost, and the commit may still take effect. */
+  /** Nothing was written, and nothing will be. Otherwise, the response was lost, and the commit may still take effect; or the handler committed a part itself. */
   readonly wroteNothing: boolean;
   /** It failed because the storage was unreachable. */
   readonly isOutage: boolean;

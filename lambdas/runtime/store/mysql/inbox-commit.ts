@@ -1,4 +1,4 @@
-import { MailroomError } from '../../base/errors.ts';
+import { isMailroomError, MailroomError } from '../../base/errors.ts';
 import type { CommitEnd, CommitFailure, HandlerWork, UnclaimedEnd } from '../../consume/inbox-port.ts';
 import type { HandledEvent } from '../../events/external-event.ts';
 import type { Claim, Message } from '../../inbox/inbox.ts';
@@ -133,7 +133,9 @@ async function failedEnd<Tx>(
     made.progress === 'sent' ? await outcomeOf(ctx, message.eventId, processedBy(fence)) : 'aborted';
   if (outcome === 'committed') return { status: 'committed', events: made.events };
   const isOutage = isOutageAt(made.progress, error);
-  return { status: 'failed', error, wroteNothing: outcome === 'aborted', isOutage };
+  // What the handler committed itself stays, so it may not commit again.
+  const wroteNothing = outcome === 'aborted' && !isMailroomError(error, 'TRANSACTION_ENDED');
+  return { status: 'failed', error, wroteNothing, isOutage };
 }
 
 /** The row refused the transaction, and could then not be read. */

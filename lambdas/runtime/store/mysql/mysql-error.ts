@@ -14,13 +14,23 @@ export function mysqlErrno(error: unknown): number | undefined {
 const SERVER_ERRNO_MIN = 1_000;
 
 function errnoIn(error: unknown): number | undefined {
-  let next: unknown = error;
-  for (let depth = 0; depth < 5 && typeof next === 'object' && next !== null; depth += 1) {
-    const { errno, cause, driverError } = next as Record<string, unknown>;
+  for (const { errno } of layersOf(error))
     if (typeof errno === 'number' && errno >= SERVER_ERRNO_MIN) return errno;
-    next = driverError ?? cause;
-  }
   return undefined;
+}
+
+/**
+ * The error, and those that it wraps. Not the cause of `TRANSACTION_ENDED`: it may be the error of a deadlock, and code that has committed a part of its
+ * work must not be repeated for it.
+ */
+function* layersOf(error: unknown): Generator<Readonly<Record<string, unknown>>> {
+  let next = error;
+  for (let depth = 0; depth < 5 && typeof next === 'object' && next !== null; depth += 1) {
+    const layer = next as Readonly<Record<string, unknown>>;
+    if (layer.code === 'TRANSACTION_ENDED') return;
+    yield layer;
+    next = layer.driverError ?? layer.cause;
+  }
 }
 
 /**
@@ -71,12 +81,7 @@ export function isServerGone(error: unknown): boolean {
 /** Returns true if the connection ended: `mysql2` marks such errors as fatal, which have no number of the server. */
 export function isConnectionLost(error: unknown): boolean {
   try {
-    let next: unknown = error;
-    for (let depth = 0; depth < 5 && typeof next === 'object' && next !== null; depth += 1) {
-      const { fatal, cause, driverError } = next as Record<string, unknown>;
-      if (fatal === true) return true;
-      next = driverError ?? cause;
-    }
+    for (const { fatal } of layersOf(error)) if (fatal === true) return true;
   } catch {
     // an error of a handler whose members cannot be read
   }

@@ -41,7 +41,8 @@ export interface DatabaseOutbox<Tx> {
    *
    * @returns the envelopes that will be published: the transaction was committed
    * @throws `COMMIT_UNKNOWN` if the database does not tell whether it was committed; `TRANSACTION_ENDED` if the function ended the transaction on MySQL,
-   * which keeps what that has committed. After any other error, nothing was written
+   * also if it then threw (`cause`): what that has committed stays. After any other error, nothing was written, unless the function ended the transaction
+   * itself: on PostgreSQL, or on MySQL before it threw the error of a deadlock, which hides that
    *
    * @example
    * ```ts
@@ -106,7 +107,7 @@ export interface OutboxStatements<Proof> {
   readonly factory: string;
   /** Refuses a connection that is in no transaction. @throws `NO_TRANSACTION` @default each write is one statement */
   requireTransaction?(sql: Sql): Promise<void>;
-  /** Runs the function of a commit, and refuses one that ended its transaction. @throws `TRANSACTION_ENDED` @default a later statement fails then */
+  /** Runs the function of a commit, and refuses one that ended its transaction, also if it throws. @throws `TRANSACTION_ENDED` @default a later statement fails then */
   inOneTransaction?<T>(sql: Sql, run: () => Promise<T>): Promise<T>;
   /** Writes events and their places in the queue. @returns the proof that their transaction was committed */
   insert(sql: Sql, minted: readonly [MintedEvent, ...MintedEvent[]]): Promise<Proof>;
