@@ -5,6 +5,7 @@ import { seedSequence, skipSequence } from '../../lambdas/runtime/operations/ord
 import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import type { LastSequence } from '../../lambdas/runtime/store/last-sequence.ts';
 import type { Deployment } from '../deployment/deployment.ts';
+import { refuseUnreached } from '../deployment/inbox-home.ts';
 import { type ChangeText, changeText, type Place, placeOf } from '../deployment/place.ts';
 import { eventsText } from '../reports/order/order-block.ts';
 import { type OrderedAggregate, orderReader } from '../reports/order/order-of-aggregate.ts';
@@ -47,6 +48,7 @@ function changing(
     plan: async (deployment, options) => {
       const { consumer, type: aggregateType, id: aggregateId, sequence } = options;
       const entry = strictConsumer(deployment, consumer);
+      refuseUnreached(entry, deployment.database?.engine);
       const source = sourceOf(entry, options.source);
       const { PK: key } = lastKey({ consumer, group: STRICT_GROUP, source, aggregateType, aggregateId });
       const before = await deployment.stored.inbox.lastSequence(key);

@@ -7,7 +7,7 @@ import type { InboxRows } from '../../lambdas/runtime/operations/inbox-rows.ts';
 import { dynamoInboxChanges } from '../../lambdas/runtime/store/dynamo/inbox-operator.ts';
 import { sequenceOf } from '../../lambdas/runtime/store/keys.ts';
 import type { Table } from '../../lambdas/runtime/store/table.ts';
-import { databaseHome } from './inbox-home.ts';
+import { databaseHome, refuseUnreached } from './inbox-home.ts';
 import { inboxChangesIn, type OpenDatabase } from './open-database.ts';
 import type { StoredRows } from './stored-rows.ts';
 
@@ -17,28 +17,56 @@ interface InboxStore {
   readonly inbox: Pick<InboxRows, 'byEvent' | 'history'>;
 }
 
-/** The changes of the inboxes of a Mailroom whose services also use their own database. */
-export function inboxChangesOf({
-  database,
-  inDatabase: { inbox },
-  table,
-  inTable,
-  clock,
-  directory,
-}: {
-  readonly database: OpenDatabase;
-  readonly inDatabase: Pick<StoredRows, 'inbox'>;
+/** Dependencies of the changes of the inboxes. */
+interface InboxParts {
+  /** The database that was given, with its rows. Absent: none was. */
+  readonly database?: OpenDatabase | undefined;
+  readonly inDatabase?: Pick<StoredRows, 'inbox'> | undefined;
   readonly table: Table;
   readonly inTable: Pick<StoredRows, 'inbox'>;
   readonly clock: Clock;
   readonly directory: Pick<Directory, 'consumers'>;
-}): InboxChanges {
-  const changes = inboxChangesIn(database, clock);
-  return combinedInboxChanges(
-    { name: DATABASE_NAMES[database.engine], changes, inbox },
-    { name: 'DynamoDB', changes: dynamoInboxChanges({ table, clock }), inbox: inTable.inbox },
+}
+
+/** The changes of the inboxes of a Mailroom, in its table and in the database that was given. */
+export function inboxChangesOf(parts: InboxParts): InboxChanges {
+  const { database, inDatabase, table, inTable, clock, directory } = parts;
+  const inDynamo = dynamoInboxChanges({ table, clock });
+  if (database === undefined || inDatabase === undefined) return reached(inDynamo, parts);
+  const { inbox } = inDatabase;
+  const changes = combinedInboxChanges(
+    { name: DATABASE_NAMES[database.engine], changes: inboxChangesIn(database, clock), inbox },
+    { name: 'DynamoDB', changes: inDynamo, inbox: inTable.inbox },
     databaseHome(directory, inbox, inTable.inbox),
   );
+  return reached(changes, parts);
+}
+
+/** Changes that refuse those of an inbox in another database. */
+function reached(changes: InboxChanges, { directory, database }: InboxParts): InboxChanges {
+  const refuse = (consumer: string) => {
+    const entry = directory.consumers.find(({ name }) => name === consumer);
+    if (entry !== undefined) refuseUnreached(entry, database?.engine);
+  };
+  const at = (key: string) => refuse(sequenceOf(key).consumer);
+  return {
+    read: async (consumer, eventId) => {
+      refuse(consumer);
+      return changes.read(consumer, eventId);
+    },
+    allow: async (consumer, allowed) => {
+      refuse(consumer);
+      return changes.allow(consumer, allowed);
+    },
+    lastSequence: async (key) => {
+      at(key);
+      return changes.lastSequence(key);
+    },
+    raise: async (raise, note) => {
+      at(raise.key);
+      return changes.raise(raise, note);
+    },
+  };
 }
 
 /**

@@ -181,7 +181,8 @@ function storageOf(
   { database, clock, directory }: Pick<Deployment, 'database' | 'clock' | 'directory'>,
 ): Pick<Deployment, 'table' | 'stored' | 'inboxChanges'> {
   const inTable = dynamoRows(table);
-  if (database === undefined) return { table, stored: inTable };
+  if (database === undefined)
+    return { table, stored: inTable, inboxChanges: inboxChangesOf({ table, inTable, clock, directory }) };
   const inDatabase = rowsIn(database);
   return {
     table: guardedTable(table, inDatabase),

@@ -15,6 +15,7 @@ import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
 import { capturedIo } from '../support/captured-io.ts';
 import { jsonOf, operatedMailroom } from '../support/operated-mailroom.ts';
+import { runInMemory } from '../unit/cli/support/run-in-memory.ts';
 import {
   deadEvent,
   message,
@@ -181,6 +182,30 @@ test('doctor finds a stuck event, a silent connector and each setting that can l
     await operated.rows('ALTER TABLE mailroom.discarded ENGINE = InnoDB');
     await operated.rows('DROP TABLE mailroom.copy');
   }
+});
+
+test('a decision for a consumer whose inbox is in PostgreSQL is refused, and changes nothing', async () => {
+  const eventId = await storedEvent(operated, Date.now() - 60_000);
+  await message(
+    operated,
+    eventId,
+    'FAILED',
+    `fence = 'f', attempts = 1, last_error = 'no bank', fingerprint = 'x'`,
+  );
+  const made = await operatedMailroom(operated.open, [], undefined, 'postgres');
+  const refused = { code: 'NOT_IN_DATABASE', message: expect.stringContaining('--database postgresql://') };
+  const note = { by: 'ada', reason: 'charged by phone' };
+  const { inboxChanges } = made;
+  await expect(inboxChanges.read('worker', eventId)).rejects.toMatchObject(refused);
+  await expect(inboxChanges.allow('worker', { eventId, ...note })).rejects.toMatchObject(refused);
+  const argv = ['messages', 'resolve', 'worker', eventId, '--reason', 'charged by phone', '--apply'];
+  const { code, err } = await runInMemory(made, [...argv, '--json']);
+  expect({ code, error: JSON.parse(err).error }).toMatchObject({ code: 2, error: refused });
+  expect(await operated.rows('SELECT status FROM mailroom.inbox')).toEqual([{ status: 'FAILED' }]);
+  expect(await operated.rows('SELECT 1 FROM mailroom.operation')).toEqual([]);
+  const own = await operatedMailroom(operated.open, [], undefined, 'mysql');
+  expect((await runInMemory(own, argv)).code).toBe(0);
+  expect(await operated.rows('SELECT status FROM mailroom.inbox')).toEqual([{ status: 'PROCESSED' }]);
 });
 
 test('migrates, prints its statements, and refuses a schema of a newer version', async () => {

@@ -60,6 +60,7 @@ function mailroom({ inPostgres = true, postgres = ada } = {}) {
     ...made,
     clock,
     directory,
+    database: postgres,
     table: guardedTable(made.memory, rows),
     stored: combinedRows(rows, inTable, directory),
     inboxChanges: inboxChangesOf(parts),

@@ -4,6 +4,7 @@ import type { MissingEvent } from '../../../lambdas/runtime/operations/audit/aud
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { refuseUnreached } from '../../deployment/inbox-home.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import type { Place } from '../../deployment/place.ts';
 import type { FoundProblem } from '../../reports/checks/check.ts';
@@ -54,6 +55,7 @@ export async function planDiscard(
   deadLetters: readonly DeadLetter[],
   checks: DiscardChecks,
 ): Promise<readonly DiscardStep[]> {
+  if ('consumer' in source) refuseUnreached(source.consumer, deployment.database?.engine);
   const plain = deadLetters.map((deadLetter): DiscardStep => {
     const outcome = plannedOutcome(source, deadLetter, checks, deployment.clock.now());
     const message =

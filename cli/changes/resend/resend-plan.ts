@@ -6,6 +6,7 @@ import { type ConsumerDeadLetters, depthOf } from '../../../lambdas/runtime/oper
 import { deliveredEvent } from '../../../lambdas/runtime/operations/delivered-event.ts';
 import { eventIdTime, mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { refuseUnreached } from '../../deployment/inbox-home.ts';
 import { checkBodies } from '../../deployment/invoke.ts';
 import { type Place, placeOf } from '../../deployment/place.ts';
 import type { DeadLetter, DeadLetterSource } from '../../reports/dead-letters/dead-letters.ts';
@@ -98,6 +99,7 @@ export async function planResend(
   const { data } = wanted;
   const { stored, clients, queues, clock } = deployment;
   const { consumer } = source;
+  refuseUnreached(consumer, deployment.database?.engine);
   const { bus, envelope } = readableEvent(deadLetter);
   const { replaced, newEventId } = replacementBy(deployment, consumer.name, deadLetter, wanted);
   const [{ eventId }, ...replacedBefore] = replaced;

@@ -6,6 +6,7 @@ import { isSourceConsumer } from '../../../lambdas/runtime/operations/source-con
 import type { PlaceInOrder } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { refuseUnreached } from '../../deployment/inbox-home.ts';
 import { placeOf } from '../../deployment/place.ts';
 import { withInbox } from '../../deployment/source-consumer.ts';
 import { placed, placeOfMessage } from '../../reports/order/place-of-message.ts';
@@ -31,6 +32,7 @@ export const allow: DecisionChange<AllowPlan> = {
     const decision = await withWholeId(deployment, given);
     const { consumer, eventId } = decision;
     const entry = withInbox(deployment, consumer);
+    refuseUnreached(entry, deployment.database?.engine);
     const row = await deployment.stored.inbox.byEvent(consumer, eventId, true);
     // Refused changes are not recorded.
     const known = readable(row);

@@ -8,6 +8,7 @@ import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { readDeployed, unknownReadingText } from '../../deployment/deployed-reading.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { openEffects } from '../../deployment/effects.ts';
+import { refuseUnreached } from '../../deployment/inbox-home.ts';
 import { isNotDue } from '../../deployment/rows-reader.ts';
 import { withInbox } from '../../deployment/source-consumer.ts';
 import { readStanding } from '../../reports/dead-letters/standing.ts';
@@ -46,6 +47,7 @@ export async function readResolution(deployment: Deployment, decision: MessageDe
   const { stored, clock, directory } = deployment;
   // The function of a consumer commits a fix.
   const entry = readCommit === undefined ? withInbox(deployment, consumer) : deployment.consumer(consumer);
+  refuseUnreached(entry, deployment.database?.engine);
   const fix = readCommit && readFix(await readCommit(), entry.service);
   if (fix !== undefined && fix.writes.length > 0 && 'inbox' in entry && entry.inbox !== undefined)
     throw commitsNoWrites(decision, entry.inbox);
