@@ -66,7 +66,7 @@ export { drizzle, knex } from './mysql/orm-databases.ts';
 export type { DatabaseProducerConfig, DatabaseRelayConfig } from './relay/database-config.ts';
 export type { DatabasePass, DatabaseRelay, DatabaseRelayDeps } from './relay/database-relay.ts';
 export type { ProcessorDeps } from './sources/inbox-processor.ts';
-export { captureProblems } from './store/mysql/capture-check.ts';
+export { type CaptureProblem, captureProblems } from './store/mysql/capture-check.ts';
 export { migrateMysql } from './store/mysql/migrate.ts';
 export { mysqlErrno } from './store/mysql/mysql-error.ts';
 export { type ClaimMode, type ServerProblem, serverProblems } from './store/mysql/server-check.ts';

@@ -264,6 +264,91 @@ describe('the retention of captured events', () => {
   });
 });
 
+describe('the filters of the binlog', () => {
+  /** A server with these options. */
+  async function onServer(options: Readonly<Record<string, string>>, check: (server: Rig) => Promise<void>) {
+    const name = `mysql-${Object.keys(options).join('-')}`;
+    const server = await startRig(name, {
+      'log-bin': 'binlog',
+      'binlog-format': 'ROW',
+      'server-id': '1',
+      ...options,
+    });
+    try {
+      await check(server);
+    } finally {
+      await server.close();
+    }
+  }
+  const settingsOf = async ({ database }: Rig) =>
+    (await captureProblems(database)).flatMap(({ kind, subject }) => (kind === 'setting' ? subject : []));
+  const INSERT =
+    "INSERT INTO mailroom.captured (event_id, source, type, envelope, aggregate_type, aggregate_id) VALUES ('019b76da-a800-7000-8000-000000000001', 'orders', 'Placed', '{}', 'a', 'b')";
+  /** Returns true if rows of the table of captured events are in the binlog. */
+  const isLogged = async ({ rows }: Rig) =>
+    (await rows('SHOW BINLOG EVENTS')).some(
+      ({ Event_type, Info }) => Event_type === 'Table_map' && String(Info).includes('mailroom.captured'),
+    );
+
+  test.each([
+    ['binlog-do-db', 'shop', 'binlog_do_db'],
+    ['binlog-ignore-db', 'mailroom', 'binlog_ignore_db'],
+  ])('%s = %s leaves out its events: they are refused, and found', async (option, value, subject) => {
+    await onServer({ [option]: value }, async (server) => {
+      const committed = outboxOf(undefined, server.database).commit(async () => [placed(1)]);
+      await expect(committed).rejects.toMatchObject({
+        code: 'BAD_DATABASE',
+        message: expect.stringContaining(subject),
+      });
+      expect(await server.rows('SELECT 1 FROM mailroom.captured')).toEqual([]);
+      await server.pool.query(INSERT);
+      expect(await isLogged(server)).toBe(false);
+      expect(await settingsOf(server)).toEqual([subject]);
+    });
+  });
+
+  test('do not count those to ignore if they name the database', async () => {
+    await onServer({ 'binlog-do-db': 'mailroom', 'binlog-ignore-db': 'mailroom' }, async (server) => {
+      await outboxOf(undefined, server.database).commit(async () => [placed(1)]);
+      expect(await isLogged(server)).toBe(true);
+      expect(await settingsOf(server)).toEqual([]);
+    });
+  });
+
+  test('need a right, which the refusal names', async () => {
+    await rig.pool.query("CREATE USER 'orders'@'%'");
+    await rig.pool.query("GRANT SELECT, INSERT, UPDATE, DELETE ON mailroom.* TO 'orders'@'%'");
+    const commits = async () => {
+      const pool = rig.poolOf({ user: 'orders' });
+      const committed = outboxOf(undefined, mysql2(pool)).commit(async () => [placed(1)]);
+      return committed.finally(() => pool.end());
+    };
+    await expect(commits()).rejects.toMatchObject({
+      code: 'BAD_DATABASE',
+      message: expect.stringContaining('GRANT REPLICATION CLIENT ON *.*'),
+    });
+    await rig.pool.query("GRANT REPLICATION CLIENT ON *.* TO 'orders'@'%'");
+    await commits();
+    expect(await ids()).toHaveLength(1);
+  });
+
+  test('are read on MySQL 8.4, which does not know SHOW MASTER STATUS', async () => {
+    const asked: string[] = [];
+    const { query } = rig.database;
+    const newer = (text: string, values?: readonly unknown[]) => {
+      if (!text.startsWith('SHOW MASTER') && !text.startsWith('SHOW BINARY')) return query(text, values);
+      asked.push(text);
+      if (text === 'SHOW MASTER STATUS') return query('SHOW MASTERS STATUS');
+      return query("SELECT 'shop,billing' AS Binlog_Do_DB, '' AS Binlog_Ignore_DB");
+    };
+    await commit(1);
+    expect(await settingsOf({ ...rig, database: { ...rig.database, query: newer } })).toEqual([
+      'binlog_do_db',
+    ]);
+    expect(asked).toEqual(['SHOW MASTER STATUS', 'SHOW BINARY LOG STATUS']);
+  });
+});
+
 describe('the findings of change data capture', () => {
   const found = async () => (await captureProblems(rig.database)).map(({ text }) => text);
 

@@ -164,6 +164,12 @@ test('doctor finds a stuck event, a silent connector and each setting that can l
       text: expect.stringContaining('shop has sent no heartbeat for 10 minutes'),
     }),
   );
+  const settings = (await problems()).filter(({ problem }) => problem === 'capture-setting');
+  expect(settings.map(({ text }) => text.split(' ')[0])).toEqual([
+    'log_bin',
+    'binlog_format',
+    'binlog_do_db',
+  ]);
   await operated.rows('DELETE FROM mailroom.capture');
   await operated.rows("SET GLOBAL sql_mode = ''");
   await operated.rows('CREATE TABLE mailroom.copy LIKE mailroom.dead');

@@ -407,3 +407,29 @@ describe.each(HOLES)('$rule', ({ changes, isBroken }) => {
     expect(found.size).toBe(changes.length);
   });
 });
+
+test('a relay that claims with tokens sends no statement that an older server does not know', async () => {
+  await publishedLongAgo();
+  const sent: string[] = [];
+  const older = ({ query }: Sql): Sql => ({
+    query: (text, values) => {
+      sent.push(text);
+      // Such a server has a syntax error at SKIP LOCKED.
+      return query(text.replace('SKIP LOCKED', 'SKIP THE LOCKED'), values);
+    },
+  });
+  const database: MysqlDatabase = {
+    ...older(rig.database),
+    in: (tx) => older(rig.database.in(tx)),
+    transaction: rig.database.transaction,
+  };
+  const failuresOf = async (claim: ClaimMode) => {
+    const telemetry = memoryTelemetry();
+    await careForTables({ ...parts(), telemetry, database, claim });
+    return telemetry.counted('SweepFailures');
+  };
+  expect(await failuresOf('token')).toBe(0);
+  expect(await count('event')).toBe(0);
+  expect(sent.filter((text) => text.includes('SKIP LOCKED'))).toEqual([]);
+  expect(await failuresOf('skip-locked')).toBe(1);
+});

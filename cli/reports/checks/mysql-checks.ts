@@ -17,8 +17,11 @@ function mysql(statement: string): CommandWords {
 const QUEUE = `SELECT (SELECT ${numberText(`TIMESTAMPDIFF(MICROSECOND, MIN(due_at), ${NOW}) / 1000`)} FROM mailroom.pending WHERE due_at <= ${NOW}) AS age,
   ${booleanText(`EXISTS (SELECT 1 FROM mailroom.published WHERE published_at > ${NOW} - INTERVAL 1 MINUTE)`)} AS works`;
 
-/** Each connector with the time of its last heartbeat. */
-const CONNECTORS = 'SELECT * FROM mailroom.capture';
+/** The kinds of problems of change data capture, with what shows each connector's last heartbeat, or the settings. */
+const CAPTURE = {
+  connector: { problem: 'capture-behind', fix: mysql('SELECT * FROM mailroom.capture') },
+  setting: { problem: 'capture-setting', fix: mysql("SHOW VARIABLES LIKE '%bin%log%'; SHOW MASTER STATUS") },
+} as const;
 
 /** Makes the tables that are missing, and refuses what is still wrong. */
 const CHECK_AGAIN: CommandWords = ['npx', 'cdk-mailroom', 'mysql', 'migrate'];
@@ -49,8 +52,8 @@ export function mysqlChecks({ database }: OpenMysql, now: () => number): PartChe
   }
 
   async function* uncaptured(): RemediedProblems {
-    for (const { text } of await captureProblems(database, now()))
-      yield { problem: 'capture-behind', text: text.replace(/\.$/, ''), fix: mysql(CONNECTORS) };
+    for (const { kind, text } of await captureProblems(database, now()))
+      yield { ...CAPTURE[kind], text: text.replace(/\.$/, '') };
   }
 
   async function* clock(): RemediedProblems {

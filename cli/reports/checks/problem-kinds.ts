@@ -60,6 +60,7 @@ const CAUSED_BY = {
   'slot-lag': null,
   'slot-lost': null,
   'capture-behind': null,
+  'capture-setting': null,
   'slot-unlimited': null,
   'foreign-object': null,
   'login-absent': null,

@@ -4,6 +4,7 @@ import { eventIdTime } from '../event-id.ts';
 import type { Sql } from '../sql/database.ts';
 import { readRows } from '../sql/sql-rows.ts';
 import { NOW, numberText } from './expressions.ts';
+import { mysqlErrno } from './mysql-error.ts';
 import { type ServerProblem, type SettingRule, settingProblems } from './server-check.ts';
 
 /** The shortest time for which the binlog must be kept, seconds: a connector that is away for longer needs a snapshot. */
@@ -46,13 +47,67 @@ const RULES: readonly SettingRule[] = [
   ],
 ];
 
+/** A problem of change data capture. */
+export interface CaptureProblem extends ServerProblem {
+  /** `setting`: the server does not write events to its binlog as connectors need them; `connector`: none reads them. */
+  readonly kind: 'setting' | 'connector';
+}
+
 /** @throws `BAD_DATABASE` with every setting of this session without which its events would not be captured */
 export async function refuseUncapturable(sql: Sql): Promise<void> {
-  const problems = await settingProblems(sql, RULES);
+  const problems = await binlogProblems(sql);
   if (problems.length === 0) return;
   const text = problems.map((problem) => problem.text).join(' ');
   throw new MailroomError('BAD_DATABASE', `relay: 'cdc' cannot be used: ${text}`);
 }
+
+async function binlogProblems(sql: Sql): Promise<CaptureProblem[]> {
+  const found = [...(await settingProblems(sql, RULES)), ...(await filterProblems(sql))];
+  return found.map((problem) => ({ ...problem, kind: 'setting' }));
+}
+
+/** Statements that show the filters of the binlog: MariaDB and MySQL before 8.4 know the first one, MySQL from 8.2 the second. */
+const BINLOG_STATUS = ['SHOW MASTER STATUS', 'SHOW BINARY LOG STATUS'] as const;
+
+/** The statement is unknown. */
+const SYNTAX_ERROR = 1064;
+
+/** The login lacks a right on the server. */
+const RIGHT_MISSING = 1227;
+
+/** Of a database that the filters leave out, no row is in the binlog. A variable does not show them. */
+async function filterProblems(sql: Sql): Promise<ServerProblem[]> {
+  const columns = { Binlog_Do_DB: 'text', Binlog_Ignore_DB: 'text' } as const;
+  const read = (statement: string) => readRows(sql, statement, [], columns);
+  try {
+    const [status] = await read(BINLOG_STATUS[0]).catch((error: unknown) => {
+      if (mysqlErrno(error) === SYNTAX_ERROR) return read(BINLOG_STATUS[1]);
+      throw error;
+    });
+    return status === undefined ? [] : leftOut(status.Binlog_Do_DB, status.Binlog_Ignore_DB);
+  } catch (error) {
+    if (mysqlErrno(error) !== RIGHT_MISSING) throw error;
+    const subject = 'binlog_do_db';
+    return [{ subject, text: `${subject} and binlog_ignore_db cannot be read. ${GRANT_MONITOR}` }];
+  }
+}
+
+const GRANT_MONITOR =
+  'Run GRANT REPLICATION CLIENT ON *.* for this login, which MariaDB also calls BINLOG MONITOR.';
+
+/** The server reads the second list only if the first one is empty. */
+function leftOut(only: string, ignored: string): ServerProblem[] {
+  const names = (list: string) => list.split(',').filter((name) => name !== '');
+  if (names(only).length > 0)
+    return names(only).includes('mailroom')
+      ? []
+      : [{ subject: 'binlog_do_db', text: `binlog_do_db does not name mailroom: ${NO_ROWS} Add it.` }];
+  return names(ignored).includes('mailroom')
+    ? [{ subject: 'binlog_ignore_db', text: `binlog_ignore_db names mailroom: ${NO_ROWS} Remove it.` }]
+    : [];
+}
+
+const NO_ROWS = 'the binlog has none of its rows, and its events are never published.';
 
 /** Connectors, with the time since their last heartbeat, and the binlog's retention. */
 const CONNECTORS = `SELECT connector, ${numberText(`TIMESTAMPDIFF(MICROSECOND, beat_at, ${NOW}) DIV 1000`)} AS silent FROM mailroom.capture`;
@@ -62,18 +117,19 @@ const OLDEST = 'SELECT event_id FROM mailroom.captured ORDER BY event_id LIMIT 1
 const BINLOG = "SHOW GLOBAL VARIABLES LIKE 'binlog_expire_logs_seconds'";
 
 /**
- * Reads whether events of `relay: 'cdc'` are captured: the settings of the binlog, and the heartbeats of connectors.
+ * Reads whether events of `relay: 'cdc'` are captured: the settings and the filters of the binlog, and the heartbeats of connectors.
  *
  * @param now - epoch milliseconds @default the machine's time
  * @returns the problems, each with its remedy
  */
-export async function captureProblems(sql: Sql, now = Date.now()): Promise<ServerProblem[]> {
+export async function captureProblems(sql: Sql, now = Date.now()): Promise<CaptureProblem[]> {
   const [oldest] = await readRows(sql, OLDEST, [], { event_id: 'text' });
   const connectors = await readRows(sql, CONNECTORS, [], { connector: 'text', silent: 'number' });
   if (oldest === undefined && connectors.length === 0) return [];
-  const problems = await settingProblems(sql, RULES);
+  const problems = await binlogProblems(sql);
   if (connectors.length === 0 && now - eventIdTime(oldest?.event_id ?? '') > SILENT_MS)
     problems.push({
+      kind: 'connector',
       subject: 'mailroom.captured',
       text: 'Events are left to change data capture, but no connector has sent a heartbeat. Create the connector that `npx cdk-mailroom cdc config` prints.',
     });
@@ -81,7 +137,7 @@ export async function captureProblems(sql: Sql, now = Date.now()): Promise<Serve
   const keptMs = Number(binlog?.Value ?? 0) * 1_000 || Number.POSITIVE_INFINITY;
   for (const { connector, silent } of connectors)
     if (Math.abs(silent) > SILENT_MS)
-      problems.push({ subject: connector, text: silentText(connector, silent, keptMs) });
+      problems.push({ kind: 'connector', subject: connector, text: silentText(connector, silent, keptMs) });
   return problems;
 }
 
