@@ -47,6 +47,7 @@ export type MetricName =
   | 'EventsMissing'
   | 'EventsDuplicated'
   | 'RowsUnreadable'
+  | 'RowsChanged'
   | 'Backlog'
   | 'OldestUnprocessedAge'
   | 'MessagesOverThreeAttempts'

@@ -56,8 +56,8 @@ export type AuditSummary = Omit<AuditReport, AuditList> & {
 const LOGGED_MAX = 50;
 
 /**
- * Creates the handler of the scheduled audit: it emits the numbers of missing events, duplicated events and unreadable rows, including
- * zero, and logs the ids of those that it finds. It emits backlogs and deliveries as {@link sendBacklogs} and {@link sendDeliveries} do. Events that are in a queue or lost count as neither missing nor accounted for: the
+ * Creates the handler of the scheduled audit: it emits the numbers of missing events, duplicated events, and rows that cannot be read or were
+ * changed by hand, including zero, and logs the ids of those that it finds. It emits backlogs and deliveries as {@link sendBacklogs} and {@link sendDeliveries} do. Events that are in a queue or lost count as neither missing nor accounted for: the
  * log has their number. It changes nothing; `mailroom audit --repair --apply` does.
  *
  * @throws (the handler) the audit's errors: an audit that does not add up, or could not read, has no result
@@ -138,6 +138,7 @@ function tell(telemetry: Telemetry, report: AuditReport): AuditSummary {
     duplicated.reduce((sum, { eventIds }) => sum + eventIds.length - 1, 0),
   );
   telemetry.gauge('RowsUnreadable', unreadableRows.length);
+  telemetry.gauge('RowsChanged', changedRows.length);
   const summary = {
     ...counts,
     missing: missing.length,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { HOUR_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../../../lambdas/runtime/base/units.ts';
 import { createAuditHandler } from '../../../../../lambdas/runtime/operations/audit/audit-handler.ts';
 import { lambdaContext, memoryTelemetry } from '../../../../../testing/index.ts';
 import { auditRig, consumerEntry } from './audit-rig.ts';
@@ -64,7 +64,7 @@ test('it emits zeros when all is well, so that its silence means something', asy
   const { eventId } = await rig.event(20 * MINUTE_MS);
   await rig.inbox('payments', eventId);
   await run();
-  expect(gauges).toEqual(['EventsMissing 0', 'EventsDuplicated 0', 'RowsUnreadable 0']);
+  expect(gauges).toEqual(['EventsMissing 0', 'EventsDuplicated 0', 'RowsUnreadable 0', 'RowsChanged 0']);
   expect(warnings()).toEqual([]);
 });
 
@@ -134,6 +134,19 @@ test('a queue without an end to its receives, or that is gone, does not keep it 
   };
   await run();
   expect(telemetry.counted('EventsMissing')).toBe(1);
+});
+
+test('it emits how many rows were changed by hand', async () => {
+  const { rig, telemetry, run } = scheduled();
+  const leaseUntil = rig.clock.now() + 1_500 * DAY_MS;
+  const { eventId } = await rig.event(20 * MINUTE_MS, {
+    status: 'PENDING',
+    leaseUntil,
+    publishedAt: undefined,
+  });
+  expect(await run()).toMatchObject({ pending: 1, changedRows: 1 });
+  expect(telemetry.counted('RowsChanged')).toBe(1);
+  expect(JSON.stringify(telemetry.lines())).toContain(eventId);
 });
 
 test('it emits how many rows cannot be read, names them, and still finds what is missing', async () => {
