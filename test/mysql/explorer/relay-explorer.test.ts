@@ -1,15 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../../lambdas/runtime/base/clock.ts';
 import { createMysqlOutbox } from '../../../lambdas/runtime/mysql/mysql-outbox.ts';
-import { systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
-import { mysqlTransitions } from '../../../lambdas/runtime/store/mysql/relay-transitions.ts';
 import type { ClaimMode } from '../../../lambdas/runtime/store/mysql/server-check.ts';
-import type { Database } from '../../../lambdas/runtime/store/sql/database.ts';
 import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';
 import { explore, type World } from '../../postgres/explorer/schedules.ts';
-import { relayConfig } from '../../postgres/support/relay-config.ts';
 import { PRODUCER, placed } from '../../postgres/support/rig.ts';
 import { type Rig, startRig } from '../support/rig.ts';
+import { leasesPass, relayOnce } from './explored-relay.ts';
 import { FAST } from './mysql-store.ts';
 import { steppedWorker, waitingIn } from './stepped-pool.ts';
 
@@ -30,33 +26,11 @@ async function twoRelays(claim: ClaimMode, rewrite?: (text: string) => string): 
   const published: string[] = [];
   let hasPassed = false;
   let wake: () => void = () => {};
-  const relay = async <Tx>(of: Database<Tx>) => {
-    const transitions = mysqlTransitions({
-      config: relayConfig(),
-      database: of,
-      clock: systemClock,
-      random: systemRandomBytes,
-      telemetry: memoryTelemetry(),
-      claim,
-    });
-    const rows = await transitions.claim(10, true);
-    await of.query("SELECT 'publish'");
-    for (const { entry } of rows) published.push(JSON.parse(entry.detail).eventId);
-    await transitions.markPublished(rows);
-  };
   const workers = [0, 1].map(() => {
     const worker = steppedWorker(rig.pool, () => wake(), rewrite);
-    worker.run(() => relay(worker.database));
+    worker.run(() => relayOnce(worker.database, published, claim));
     return worker;
   });
-  /** A row that a transaction of a relay has locked has no lease to pass. */
-  const leasesPass = () =>
-    database.transaction(async (tx) => {
-      const [rows] = await tx.query('SELECT event_id FROM mailroom.pending FOR UPDATE SKIP LOCKED');
-      const due =
-        'UPDATE mailroom.pending SET due_at = UTC_TIMESTAMP(6) - INTERVAL 1 SECOND WHERE event_id = ?';
-      for (const { event_id } of rows as { event_id: Buffer }[]) await tx.query(due, [event_id]);
-    });
   return {
     workers,
     waiting: () => waitingIn(rig.pool),
@@ -66,15 +40,15 @@ async function twoRelays(claim: ClaimMode, rewrite?: (text: string) => string): 
       }),
     pass: async () => {
       hasPassed = true;
-      await leasesPass();
+      await leasesPass(database);
     },
     verdict: async (crashed) => {
       const failed = workers.map((worker) => worker.failure()).find((error) => error !== undefined);
       if (failed !== undefined) return `a relay failed with ${String(failed)}`;
       const count = async (table: string) => (await rig.rows(`SELECT 1 FROM mailroom.${table}`)).length;
       if (crashed === undefined && !hasPassed && (await count('pending')) > 0) return 'an event is left';
-      await leasesPass();
-      await relay(database);
+      await leasesPass(database);
+      await relayOnce(database, published, claim);
       const times = committed.map((id) => published.filter((one) => one === id).length);
       if (times.includes(0)) return `published ${times.join(' and ')} times`;
       if (crashed === undefined && !hasPassed && times.some((n) => n > 1))

@@ -3,8 +3,9 @@ import { type Mysql2Pool, type Mysql2Query, mysql2 } from '../../../lambdas/runt
 import type { Database } from '../../../lambdas/runtime/store/sql/database.ts';
 import { type SteppedWorker, stepping } from '../../postgres/explorer/stepped-worker.ts';
 
-/** Statements that begin or undo a transaction, or set a savepoint: no other worker can see that they ran. */
-const UNSTEPPED = /^(SET TRANSACTION|START TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE|SELECT @@)/;
+/** Statements that begin or undo a transaction, set a savepoint, or write what only its owner reads: no other worker can see that they ran. */
+const UNSTEPPED =
+  /^(SET TRANSACTION|START TRANSACTION|ROLLBACK|SAVEPOINT|RELEASE|SELECT @@|SELECT .* AS account|INSERT INTO mailroom\.(operation|commit) )/;
 
 /** @param changed - called after each change of its state @param rewrite - changes a statement, for a hole */
 export function steppedWorker(

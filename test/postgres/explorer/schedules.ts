@@ -41,7 +41,7 @@ export async function explore(
     const { taken, branches, violation } = await runOnce(await open(), prefix, bounds);
     schedules += 1;
     if (violation !== undefined) {
-      const text = taken.map(({ worker, does }) => `${'AB'[worker]} ${does}`).join('; ');
+      const text = taken.map(({ worker, does }) => `${'ABC'[worker]} ${does}`).join('; ');
       return { schedules, violation: `${violation}: ${text}` };
     }
     open_.push(...branches);
@@ -111,7 +111,13 @@ async function settled({ workers, waiting, changed }: World): Promise<void> {
   for (;;) {
     const sent = workers.filter((worker) => worker.state() === 'sent').length;
     if (sent === 0) return;
-    if ((await waiting()) === sent && workers.filter((worker) => worker.state() === 'sent').length === sent)
+    // A lock is that of a worker that is ready. Without one, the server has not yet counted a lock as released.
+    const isHeld = workers.some((worker) => worker.state() === 'ready');
+    if (
+      isHeld &&
+      (await waiting()) === sent &&
+      workers.filter((worker) => worker.state() === 'sent').length === sent
+    )
       return;
     await Promise.race([changed(), new Promise((resolve) => setImmediate(resolve))]);
   }
