@@ -73,6 +73,10 @@ function addressOf(database: string, isMariadb: boolean): Readonly<Record<string
       'BAD_MYSQL',
       `--database cannot be used: ${problem}. Set it to mysql, mariadb, or mysql://<user>@<host>:<port>; the password is that of MYSQL_PWD in the environment of the Connect worker.`,
     );
+  if (/[?&]ssl-ca=/.test(database))
+    throw bad(
+      'ssl-ca names a file of this machine, and connectors read certificates from a trust store of the Connect worker. Leave it out, and set database.ssl.truststore of the connector, or add the certificates to the trust store of its Java',
+    );
   const {
     host,
     port = '3306',

@@ -18,8 +18,10 @@ interface Opened {
 
 /** A kind of database, as its commands open it. */
 export interface CommandDatabase<Open extends Opened> {
-  /** The variables that hold its address, in order. */
+  /** The variables that hold its address, in order. The first one with an address of its kind is used, else the first one. */
   readonly variables: readonly string[];
+  /** The beginning of its addresses. */
+  readonly scheme: RegExp;
   /** @param env - the environment, which may hold a password */
   open(url: string, env: Io['env']): Promise<Open>;
   /** The code of an error of its address, and the form of that. */
@@ -29,7 +31,7 @@ export interface CommandDatabase<Open extends Opened> {
 /** An action of commander that runs on the database that the options select, and closes it. */
 export function reportingOn<Open extends Opened, Options extends GlobalOptions>(
   io: Io,
-  { variables, open: openAt, bad }: CommandDatabase<Open>,
+  { variables, scheme, open: openAt, bad }: CommandDatabase<Open>,
   run: (open: () => Promise<Open>, options: Options) => Promise<Report>,
   ...names: readonly (keyof Options & string)[]
 ): (...received: unknown[]) => Promise<void> {
@@ -39,7 +41,7 @@ export function reportingOn<Open extends Opened, Options extends GlobalOptions>(
     const options = { ...command.optsWithGlobals<Options>(), ...given };
     let opened: Open | undefined;
     const open = async () => {
-      const url = databaseUrl(options.database, io.env, variables);
+      const url = databaseUrl(options.database, io.env, variables, scheme);
       if (url === undefined) throw noDatabase(bad, variables);
       opened = await openAt(url, io.env);
       return opened;

@@ -17,6 +17,7 @@ import {
 
 const MYSQL: CommandDatabase<OpenMysql> = {
   variables: ['DATABASE_URL', 'MAILROOM_MYSQL'],
+  scheme: /^(mysql|mariadb):/i,
   open: (url, { MYSQL_PWD }) => openMysql(url, MYSQL_PWD),
   bad: ['BAD_MYSQL', 'mysql://<user>@<host>:<port>'],
 };

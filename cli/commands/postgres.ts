@@ -25,6 +25,7 @@ import {
 
 const POSTGRES: CommandDatabase<OpenPostgres> = {
   variables: ['DATABASE_URL', 'MAILROOM_POSTGRES'],
+  scheme: /^postgres(ql)?:/i,
   open: (url) => openPostgres(url),
   bad: ['BAD_POSTGRES', 'postgresql://<user>@<host>:<port>/<database>'],
 };

@@ -1,4 +1,5 @@
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
+import { MailroomError } from '../../lambdas/runtime/base/errors.ts';
 import type { InboxChanges } from '../../lambdas/runtime/inbox/inbox-operator.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import { mysqlInboxChanges } from '../../lambdas/runtime/store/mysql/inbox-operator.ts';
@@ -21,13 +22,30 @@ export type OpenDatabase = OpenPostgres | OpenMysql;
  *
  * @param option - the value of `--database`
  * @param names - the variables to read, in order
+ * @throws `BAD_POSTGRES`, `BAD_MYSQL` if the variable has JSON, which only functions read
+ * @param scheme - the beginning of the addresses that are preferred @default none
  */
 export function databaseUrl(
   option: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
   names: readonly string[],
+  scheme?: RegExp,
 ): string | undefined {
-  return [option, ...names.map((name) => env[name])].find((value) => value !== undefined && value !== '');
+  if (option !== undefined && option !== '') return option;
+  const set = names.flatMap((name) => (env[name] ? { name, value: env[name] } : []));
+  const { name, value } = set.find(({ value }) => scheme?.test(value)) ?? set[0] ?? {};
+  if (name !== undefined && value?.startsWith('{')) throw jsonAddress(name);
+  return value;
+}
+
+/** Without the value, which may contain a password. */
+function jsonAddress(name: string): MailroomError {
+  const isMysql = name === 'MAILROOM_MYSQL';
+  const form = isMysql ? 'mysql://<user>@<host>:<port>' : 'postgresql://<user>@<host>:<port>/<database>';
+  return new MailroomError(
+    isMysql ? 'BAD_MYSQL' : 'BAD_POSTGRES',
+    `${name} is JSON, the form with which functions log in by IAM or a secret. Commands take a URL: pass --database ${form}.`,
+  );
 }
 
 /**

@@ -164,7 +164,7 @@ export class DatabaseOutboxRelay extends Construct {
         },
       },
     );
-    connect(this, this.function, kind, database, { user });
+    connect(this, this.function, kind, database, { user, isOwn: true });
     publishOn(bus, this.function, props.sources);
     if (vpc && vpcSubnets) this.reach(vpc, vpcSubnets, props);
     this.rule = scheduleRuns(this, this.function, {

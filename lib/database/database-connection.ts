@@ -109,6 +109,8 @@ export interface DatabaseLogin {
   readonly user: string;
   /** @default the secret of the database */
   readonly secret?: ISecret | undefined;
+  /** True for the relay and the audit, which need only the tables of Mailroom. @default false */
+  readonly isOwn?: boolean | undefined;
 }
 
 /** Lets a function log in as one login of the database: its environment variable, its grant and its way through the network. */
@@ -119,14 +121,13 @@ export function connect(
   database: MailroomDatabase,
   login: DatabaseLogin,
 ): void {
-  const { databaseName: name } = database;
-  const { user } = login;
+  const { user, isOwn = false } = login;
   const isRds = 'server' in database;
   const secret = isRds ? undefined : (login.secret ?? database.secret);
   const address = isRds ? addressOf(kind, database) : hostOf(kind, database);
   const settings = {
     ...address,
-    database: name,
+    database: (isOwn ? kind.ownDatabase : undefined) ?? database.databaseName,
     user,
     ...(secret ? { secretArn: secret.secretArn } : { iam: true }),
   };
@@ -136,7 +137,7 @@ export function connect(
   else if (secret !== undefined) checkGrant(client, secret.grantRead(client), secret);
   const peer = isRds ? (database.proxy ?? database.server) : database.access;
   // Rules in the stack of the client: the stack of the database must not depend on it.
-  const port = peer?.connections.defaultPort ?? Port.tcp(kind.port); // a proxy has no default port
+  const port = peer?.connections.defaultPort ?? Port.tcp(address.port); // a proxy has no default port
   if (peer && client.isBoundToVpc) client.connections.allowTo(peer, port, `Mailroom: ${user}`);
 }
 

@@ -10,6 +10,8 @@ export interface DatabaseServer {
   /** The variable with its address, in every function that connects. */
   readonly variable: string;
   readonly port: number;
+  /** The database to which Mailroom's own functions connect: their logins need no right on that of the services. @default the database of the services */
+  readonly ownDatabase?: string;
   /** The longest name of a login. */
   readonly loginMax: number;
   /** The engines of RDS that are of this kind. */
@@ -32,6 +34,7 @@ export const MYSQL: DatabaseServer = {
   construct: 'MysqlMailroom',
   variable: 'MAILROOM_MYSQL',
   port: 3_306,
+  ownDatabase: 'mailroom',
   loginMax: 32, // MySQL reference manual, "Account User Names and Passwords"
   engineTypes: /^(aurora-mysql|mysql|mariadb)$/,
 };

@@ -102,7 +102,7 @@ export function besideDatabase(
 export function letRead(scope: Construct, audit: LambdaFunction, audited: Audited): void {
   const { vpc } = audited.database;
   const vpcSubnets = subnetsOf(audited);
-  connect(scope, audit, audited.kind, audited.database, loginOf(audited));
+  connect(scope, audit, audited.kind, audited.database, { ...loginOf(audited), isOwn: true });
   if (vpc && vpcSubnets && areIsolated(vpc, vpcSubnets))
     Annotations.of(scope).addWarningV2(
       'cdk-mailroom:auditWithoutRoute',

@@ -1,6 +1,6 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
-import { Vpc } from 'aws-cdk-lib/aws-ec2';
+import { Connections, SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import {
   AuroraMysqlEngineVersion,
@@ -88,10 +88,22 @@ describe('the relay of a MySQL database', () => {
     const config = readMysqlRelayConfig({ ...variables, MAILROOM_TABLE: 'name', MAILROOM_BUS: 'bus' });
     expect(config).toMatchObject({ sources: ['billing'], pollMs: 500, claimLeaseMs: 30_000, claim: 'token' });
     expect(variables.MAILROOM_POSTGRES).toBeUndefined();
-    expect(JSON.stringify(variables.MAILROOM_MYSQL)).toMatch(/mailroom_relay_login.*iam/);
+    expect(JSON.stringify(variables.MAILROOM_MYSQL)).toMatch(/"mailroom\\.*mailroom_relay_login.*iam/);
     expect(statements(stack)).toMatch(/rds-db:connect.*\/mailroom_relay_login"/i);
     const [ingress] = Object.values(resources(Template.fromStack(stack), 'AWS::EC2::SecurityGroupIngress'));
     expect(JSON.stringify(ingress?.Properties.ToPort)).toMatch(/Endpoint\.?Port/);
+  });
+
+  test('reaches an existing database at the port of its address', () => {
+    const { stack } = system((stack) => {
+      const vpc = new Vpc(stack, 'Network', { natGateways: 1 });
+      const [secret, access] = [new Secret(stack, 'Secret'), new SecurityGroup(stack, 'Access', { vpc })];
+      const connections = { connections: new Connections({ securityGroups: [access] }) };
+      const place = { vpc, access: connections, host: 'db.example.com', port: 3_307 };
+      return { database: { ...place, secret, user: 'mailroom_all', databaseName: 'shop' } };
+    });
+    const [ingress] = Object.values(resources(Template.fromStack(stack), 'AWS::EC2::SecurityGroupIngress'));
+    expect(ingress?.Properties).toMatchObject({ FromPort: 3_307, ToPort: 3_307 });
   });
 
   test('reads the secret of an existing database, and needs no VPC', () => {

@@ -4,8 +4,10 @@ import { mysqlOutboxChanges } from '../../cli/deployment/mysql-outbox-changes.ts
 import { runMailroom } from '../../cli/program.ts';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { asSeen, NOT_FINAL } from '../../lambdas/runtime/inbox/inbox-conditions.ts';
+import { allowTooOld } from '../../lambdas/runtime/operations/message-operations.ts';
 import { systemRandomBytes } from '../../lambdas/runtime/store/event-id.ts';
 import type { InboxRow } from '../../lambdas/runtime/store/inbox-row.ts';
+import { lastKey } from '../../lambdas/runtime/store/keys.ts';
 import { KEY, NOW, textParameter } from '../../lambdas/runtime/store/mysql/expressions.ts';
 import { mysqlInboxChanges } from '../../lambdas/runtime/store/mysql/inbox-operator.ts';
 import type { Database } from '../../lambdas/runtime/store/sql/database.ts';
@@ -174,6 +176,25 @@ describe('a lost answer to COMMIT', () => {
     expect(await logOf(operated)).toHaveLength(1);
   });
 
+  test.each([true, false])(
+    'of an order that was raised (reached the server: %s) is found out',
+    async (sends) => {
+      const key = lastKey({
+        consumer: 'worker',
+        group: '',
+        source: 's',
+        aggregateType: 'T',
+        aggregateId: '1',
+      }).PK;
+      const raise = { key, sequence: 3, seen: await inboxes().lastSequence(key) };
+      const raised = inboxes(losing(sends)).raise(raise, note);
+      if (sends) expect(await raised).toBe(true);
+      else await expect(raised).rejects.toMatchObject({ fatal: true });
+      expect((await inboxes().lastSequence(key)).last).toBe(sends ? 3 : 0);
+      expect(await logOf(operated)).toHaveLength(sends ? 1 : 0);
+    },
+  );
+
   test('that stays unknown is COMMIT_UNKNOWN', async () => {
     const eventId = await deadEvent(operated);
     let isGone = false;
@@ -187,6 +208,23 @@ describe('a lost answer to COMMIT', () => {
     const changes = mysqlOutboxChanges({ ...through(gone), clock });
     await expect(changes.requeue(eventId, note)).rejects.toMatchObject({ code: 'COMMIT_UNKNOWN' });
   });
+});
+
+test('a message whose row another transaction holds is not allowed to run, for that reason', async () => {
+  const eventId = await storedEvent(operated, Date.now() - 60_000);
+  const set = "fence = 'f', attempts = 1, rejected_at = UTC_TIMESTAMP(6), rejected_ids = ',\"m1\"'";
+  const old = "reason = 'EVENT_TOO_OLD', last_error = 'old', fingerprint = 'x'";
+  await message(operated, eventId, 'REJECTED', `${set}, ${old}`);
+  const deps = { ...(await operatedMailroom(operated.open)), inboxChanges: inboxes() };
+  const allow = () => allowTooOld(deps, { consumer: 'worker', eventId, ...note });
+  const holder = await operated.pool.getConnection();
+  await holder.query('START TRANSACTION');
+  await holder.query('SELECT 1 FROM mailroom.inbox FOR UPDATE');
+  await expect(allow()).rejects.toMatchObject({ code: 'MESSAGE_LEASED' });
+  await holder.query('ROLLBACK');
+  holder.release();
+  await allow();
+  expect(await rowOf(eventId)).toMatchObject({ run_anyway: 1 });
 });
 
 /** A rule, its clause with its replacement without it, and a situation. @returns true if the rule is broken in it */

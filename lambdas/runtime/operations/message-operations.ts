@@ -13,7 +13,7 @@ import { eventIdTime, isUnreadableId } from '../store/event-id.ts';
 import { isExternalEventId } from '../store/external-id.ts';
 import type { InboxRow } from '../store/inbox-row.ts';
 import type { OperationDeps } from '../store/operation-record.ts';
-import { isUnreadable, type UnreadableRow } from '../store/stored-rows.ts';
+import { isUnreadable, readable, type UnreadableRow } from '../store/stored-rows.ts';
 
 /** Dependencies of an operator's decisions about messages. */
 export interface MessageDeps extends OperationDeps {
@@ -64,13 +64,19 @@ function inChanges(deps: MessageDeps): SettleDeps {
  * Allows a message to run that was rejected because its event is older than the inbox retention. Its row may have expired, so only
  * an operator who knows that it was not processed can allow it. It runs when it is redriven.
  *
- * @throws `NOT_TOO_OLD` if it was not rejected for that reason: nothing was changed
+ * @throws `NOT_TOO_OLD` if it was not rejected for that reason, `MESSAGE_LEASED` if another transaction held its row: nothing was changed
  */
 export async function allowTooOld(deps: MessageDeps, note: MessageNote): Promise<void> {
   const { consumer, eventId } = note;
   const { inboxChanges: changes } = inChanges(deps);
   if (await changes.allow(consumer, note)) return;
   const { row } = await changes.read(consumer, eventId);
+  const known = readable(row);
+  if (known?.status === 'REJECTED' && known.reason === TOO_OLD)
+    throw new MailroomError(
+      'MESSAGE_LEASED',
+      `Another transaction changed or held the row of ${eventId} at ${consumer}. Nothing was changed. Repeat the command.`,
+    );
   throw notTooOld(note, row);
 }
 

@@ -84,6 +84,10 @@ test.each([
   [['--database', 'mysql://ada:secret@host'], /has a password/],
   [['--database', 'mysql://host'], /no user/],
   [['--database', 'mariadb://ada@host?tls=1'], /"tls" is not supported/],
+  [
+    ['--database', 'mysql://ada@host?ssl-ca=/no/such/file.pem'],
+    /ssl-ca names a file of this machine.*trust store/,
+  ],
   [['--database', 'mysql', '--slot-cap', '20GB'], /--slot-cap is for PostgreSQL/],
   [['--database', 'oracle://ada@host/shop'], /--database/],
   [[], /--database is missing/],

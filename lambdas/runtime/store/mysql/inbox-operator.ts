@@ -21,7 +21,7 @@ import { isConflict, isLocked, keyOf, repeated, run } from './inbox-row.ts';
 import { insertOf, lockOf, updateOf } from './inbox-writes.ts';
 import { holdLast, raiseLast, readLastSequence, writeLast } from './last-sequence.ts';
 import { messageRow } from './message-columns.ts';
-import { type LoggedChange, logChange } from './operation-log.ts';
+import { asOperator, type LoggedChange, logChange, type OperatorTransaction } from './operation-log.ts';
 import { joined, part, type StatementPart } from './statement.ts';
 
 /** Dependencies of {@link mysqlInboxChanges}. */
@@ -145,20 +145,24 @@ export function mysqlInboxChanges<Tx>({
       }),
     lastSequence: (key) => readLastSequence(database, key),
     raise: (raise, { reason }) =>
-      repeated(() => database.transaction((tx) => raisedAndLogged(database.in(tx), raise, reason))).catch(
-        (error: unknown) => {
-          // A worker that applies an event holds the number, and is about to change it.
-          if (isLocked(error)) return false;
-          throw error;
-        },
-      ),
+      repeated(() =>
+        asOperator({ database, clock, random }, (transaction) => raisedAndLogged(transaction, raise, reason)),
+      ).catch((error: unknown) => {
+        // A worker that applies an event holds the number, and is about to change it.
+        if (isLocked(error)) return false;
+        throw error;
+      }),
   };
 }
 
-async function raisedAndLogged(sql: Sql, raise: LastRaise, reason: string): Promise<boolean> {
+async function raisedAndLogged<Tx>(
+  { sql, log }: OperatorTransaction<Tx>,
+  raise: LastRaise,
+  reason: string,
+): Promise<boolean> {
   if (!(await raiseLast(sql, raise))) return false;
   const subject = `${raise.key.slice(LAST_PREFIX.length).replace('#', ' ')} ${raise.sequence}`;
-  await logChange(sql, { command: 'order', subject, reason });
+  await log({ command: 'order', subject, reason });
   return true;
 }
 
