@@ -116,6 +116,11 @@ async function readPublished(
       `The outbox row of ${eventId} ${unreadableText(row.unreadable)}. Nothing was changed. Run the command with the deployed version of cdk-mailroom.`,
     );
   }
+  if (row.publishedBy === 'cdc')
+    throw new MailroomError(
+      'NOT_PUBLISHED',
+      `Event ${eventId} is left to change data capture, and no relay publishes it. Nothing was changed. To deliver it again, rewind the group of its consumer in Kafka.`,
+    );
   if (row.status === 'PUBLISHED') return { eventId, row };
   const now = deployment.clock.now();
   const todo = {

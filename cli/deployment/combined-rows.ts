@@ -53,6 +53,7 @@ export function combinedRows(
       between: async (range) =>
         joined(await eachStore(stores, ({ operations }) => operations.between(range))),
     },
+    connectors: () => database.connectors(),
     createdAt: async () => Math.min(...(await eachStore(stores, (store) => store.createdAt()))),
   };
 }

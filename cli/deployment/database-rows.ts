@@ -12,7 +12,7 @@ import {
 import type { MessageColumns } from '../../lambdas/runtime/store/sql/message-columns.ts';
 import { readable, type UnreadableRow } from '../../lambdas/runtime/store/stored-rows.ts';
 import { isNotDue, type PartialList } from './rows-reader.ts';
-import type { StoredRows, TimeRange } from './stored-rows.ts';
+import type { CaptureConnector, StoredRows, TimeRange } from './stored-rows.ts';
 
 /** The most rows of a list without another limit. */
 const LIST_MAX = 10_000;
@@ -31,6 +31,8 @@ export interface ListReads extends MailroomReads {
   rejected(consumer: string, limit: number | null): Promise<(RejectedPointer | UnreadableRow)[]>;
   /** Reads operators' changes, in the order of their times. */
   operations(range: TimeRange, limit: number): Promise<(OperationRow | UnreadableRow)[]>;
+  /** Reads the connectors of change data capture, by their names. */
+  connectors(): Promise<readonly CaptureConnector[]>;
   /** When the schema was created, epoch milliseconds. */
   createdAt(): Promise<number>;
 }
@@ -73,6 +75,7 @@ export function databaseRows(reads: ListReads): StoredRows {
     operations: {
       between: async (range) => partOf(await reads.operations(range, LIST_MAX + 1), LIST_MAX),
     },
+    connectors: reads.connectors,
     createdAt: reads.createdAt,
   };
 }

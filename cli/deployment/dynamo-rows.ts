@@ -90,6 +90,7 @@ export function dynamoRows(table: Table): StoredRows {
         return joined(months, readOperation);
       },
     },
+    connectors: async () => [],
     createdAt: () => table.createdAt(),
   };
 }

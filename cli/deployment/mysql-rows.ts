@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
 import {
   encoded,
   epochMs,
@@ -6,6 +7,7 @@ import {
   idParameter,
   idText,
   KEY,
+  NOW,
   numberText,
   TIME,
   textParameter,
@@ -45,6 +47,9 @@ const OPEN = `SELECT consumer, event_id FROM mailroom.inbox WHERE consumer = ${K
 /** Ids are bytes, and so is the beginning. */
 const IDS = `SELECT ${encoded('i.event_id')} AS id FROM mailroom.inbox i WHERE i.consumer = ${KEY} AND i.status IN ('REJECTED', 'FAILED', 'PROCESSING')
   AND LEFT(i.event_id, ?) = ${KEY} ORDER BY i.event_id LIMIT ?`;
+
+const CONNECTORS = `SELECT ${encoded('c.connector')} AS name, ${numberText('c.retention_days')} AS days,
+  ${wholeMs(`IF(c.beat_at <= ${NOW}, c.beat_at, NULL)`)} AS beatAt FROM mailroom.capture c ORDER BY c.connector`;
 
 /** The rows of a Mailroom in MySQL. @param database - of a primary */
 export function mysqlRows(database: Sql): StoredRows {
@@ -99,6 +104,16 @@ export function mysqlRows(database: Sql): StoredRows {
       } as const;
       const rows = await readRows(database, OPERATIONS, [since, until, limit], columns);
       return rows.flatMap(({ at_ms: at, operator: by, ...row }) => operationOf({ ...row, at, by }) ?? []);
+    },
+    connectors: async () => {
+      const columns = { name: 'base64', days: 'number', beatAt: 'number?' } as const;
+      const rows = await readRows(database, CONNECTORS, [], columns);
+      return rows.map(({ name, days, beatAt }) => ({
+        name,
+        retentionMs: days * DAY_MS,
+        readUntil: undefined,
+        beatAt,
+      }));
     },
     createdAt: async () => {
       const text = `SELECT ${wholeMs('MIN(applied_at)')} AS created FROM mailroom.migration`;

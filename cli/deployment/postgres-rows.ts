@@ -7,6 +7,11 @@ import { readJsonRows } from '../../lambdas/runtime/store/postgres/sql-rows.ts';
 import { databaseRows } from './database-rows.ts';
 import type { StoredRows } from './stored-rows.ts';
 
+/** A time in the future, of a clock that was ahead, says nothing. */
+const CONNECTORS = `SELECT c.slot::text AS name, extract(epoch FROM c.retention)::float8 * 1000::float8 AS "retentionMs",
+  CASE WHEN c.captured_until <= clock_timestamp() THEN round(extract(epoch FROM c.captured_until)::float8 * 1000::float8) END AS "readUntil"
+  FROM mailroom.capture c ORDER BY c.slot`;
+
 /** The rows of a Mailroom in PostgreSQL. */
 export function postgresRows(database: Sql): StoredRows {
   return databaseRows({
@@ -49,6 +54,13 @@ export function postgresRows(database: Sql): StoredRows {
         'WHERE o.at >= $1::timestamptz AND o.at <= $2::timestamptz ORDER BY o.at, o.token LIMIT $3::bigint',
         [timeAt(since), timeAt(until), limit],
       ),
+    connectors: async () =>
+      (await readJsonRows(database, CONNECTORS)).map(({ name, retentionMs, readUntil }) => ({
+        name: String(name),
+        retentionMs: Number(retentionMs),
+        readUntil: typeof readUntil === 'number' ? readUntil : undefined,
+        beatAt: undefined,
+      })),
     createdAt: async () => {
       const [row] = await readJsonRows(
         database,

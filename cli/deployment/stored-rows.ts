@@ -31,6 +31,17 @@ interface DeadLetterRows {
   isRejected(consumer: string, eventId: string): Promise<boolean>;
 }
 
+/** A connector of change data capture, as its database knows it. Times are epoch milliseconds. */
+export interface CaptureConnector {
+  readonly name: string;
+  /** The time for which events stay that are left to it. */
+  readonly retentionMs: number;
+  /** Up to when it has confirmed the log of PostgreSQL; `undefined` before it has, and in MySQL, which does not know that. */
+  readonly readUntil: number | undefined;
+  /** Its last heartbeat in MySQL; `undefined` in PostgreSQL, and if it is in the future, of a clock that was ahead. */
+  readonly beatAt: number | undefined;
+}
+
 /**
  * The rows of a Mailroom, as the command reads them: `dynamoRows` in its table, `postgresRows` and `mysqlRows` in a database,
  * and `combinedRows` in both.
@@ -62,6 +73,8 @@ export interface StoredRows {
     /** Reads the records of operators' changes in a range of time. */
     between(range: TimeRange): Promise<PartialList<OperationRow | UnreadableRow>>;
   };
+  /** Reads the connectors of change data capture, by their names; none in DynamoDB. */
+  connectors(): Promise<readonly CaptureConnector[]>;
   /** When the storage was created, epoch milliseconds. */
   createdAt(): Promise<number>;
 }

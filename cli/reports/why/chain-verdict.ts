@@ -11,6 +11,7 @@ import { duration, time } from '../../terminal/times.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { judged, waitCommand, waitGroups, waitText } from '../events/waits.ts';
 import { fixLine } from '../findings/findings.ts';
+import { capturedVerdict, isCaptured, isUnlisted, UNLISTED } from './captured-words.ts';
 import { isInDatabase, queuedVerdict, unqueuedVerdict } from './database-verdict.ts';
 import {
   type ContextAt,
@@ -71,6 +72,7 @@ export function verdictOf(trace: Trace, contextAt: ContextAt): WhyVerdict {
       ...(unlisted === undefined ? [] : [`${unlisted.part}: ${unlisted.text}`]),
       ...unread,
       ...events.flatMap(({ atSources = [] }) => atSources.flatMap(unprovenAt)),
+      ...(events.some(isUnlisted) ? [UNLISTED] : []),
       ...unfoundNumbers(trace),
     ];
     const cancelled = events.length - sent.length;
@@ -89,7 +91,7 @@ export function verdictOf(trace: Trace, contextAt: ContextAt): WhyVerdict {
   return { ...worst, text };
 }
 
-/** The verdict on the outbox row; `undefined` if the event is published or expired. */
+/** The verdict on the outbox row; `undefined` if the event is published, may have been read by change data capture, or is expired. */
 function outboxText(event: TracedEvent, context: WhyContext): StateText | undefined {
   const { now, commandLine } = context;
   const { eventId, row } = event;
@@ -117,6 +119,7 @@ function outboxText(event: TracedEvent, context: WhyContext): StateText | undefi
     return { state: 'dead', text, next: commandLine(shell`dlq redrive dead ${eventId}`) };
   }
   if (row?.status === 'CANCELLED') return scheduledVerdict(name, row, now);
+  if (isCaptured(event)) return capturedVerdict(name, event, context);
   return row?.status === 'PENDING' ? pendingText(event, row, context) : undefined;
 }
 

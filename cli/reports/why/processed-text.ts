@@ -4,6 +4,7 @@ import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { clipped, many } from '../../terminal/output.ts';
 import { duration } from '../../terminal/times.ts';
 import type { PassedOver } from '../order/passed-over.ts';
+import { capturedText, isCaptured } from './captured-words.ts';
 import { nameOf, typeOf } from './event-state.ts';
 import { supersededText } from './order-verdict.ts';
 import { bornAt, type TracedEvent } from './trace.ts';
@@ -39,7 +40,7 @@ export function processedText(
     return `${chain}: processed by ${consumersOf(first)}, to which an operator sent it in place of ${first.resent.causationId}.`;
   }
   return (
-    `${chain}: published${byText(events, isWhole)}.` +
+    `${chain}: ${isCaptured(first) ? `left to change data capture (${capturedText(first)})` : 'published'}${byText(events, isWhole)}.` +
     forwardedText(first) +
     supersededText(events, passedOver) +
     (cancelled === 0
@@ -50,10 +51,11 @@ export function processedText(
 
 /** The consumers of each event of a chain, after the word "published". */
 function byText(events: readonly TracedEvent[], isWhole: boolean): string {
-  if (events.every((event) => consumersOf(event) === ''))
+  if (events.every((event) => consumersOf(event) === '')) {
     return isWhole
       ? `. No consumer subscribes to ${events.length === 1 ? 'it' : 'them'}, or only with a filter that does not match`
       : ', and processed by no consumer that was read';
+  }
   const named = events
     .slice(0, NAMED_MAX + 1)
     .map(

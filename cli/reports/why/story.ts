@@ -10,6 +10,7 @@ import { STATE_WORDS } from '../../deployment/effects.ts';
 import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { clipped, many, ordinal } from '../../terminal/output.ts';
 import { duration, time } from '../../terminal/times.ts';
+import { capturedText } from './captured-words.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 
 /** Something that happened to an event, or is scheduled. */
@@ -120,7 +121,7 @@ function outboxStory(event: TracedEvent): OwnLine[] {
     const since = row.dueAt === undefined ? 'its commit' : 'it was due';
     const text =
       row.publishedBy === 'cdc'
-        ? 'left to change data capture, which sends it to Kafka: `doctor` reports how far its connector has read'
+        ? `left to change data capture: ${capturedText(event)}`
         : `published by the ${by}, ${after} after ${since}`;
     lines.push(tell('published', row.publishedAt, text));
   }

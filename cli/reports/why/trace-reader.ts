@@ -14,7 +14,9 @@ import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { findResend, replacementOf } from '../../deployment/resent-event.ts';
 import { eachOf, minutesOf, once, readMinutes } from '../../deployment/rows-reader.ts';
+import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { envelopeOf, storedEventId } from '../events/stored-envelope.ts';
+import { isCaptured } from './captured-words.ts';
 import { readSourceMessages } from './source-messages.ts';
 import { bornAt, type FoundDeadLetter, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
 import { type BusDeps, type OpenBus, openBus, type ReadRoom } from './traced-bus.ts';
@@ -32,6 +34,7 @@ interface TraceReading extends Omit<TraceDeps, keyof BusDeps>, OpenBus {
   readonly inboxes: ReturnType<typeof byInbox>;
   readonly deadLetters: (source: DeadLetterQueue) => ReturnType<typeof deadLettersOf>;
   readonly depth: (queue: string) => ReturnType<typeof depthOf>;
+  readonly connectors: (table: string | undefined) => ReturnType<StoredRows['connectors']>;
   readonly written: (room: ReadRoom, minute: string, source: string) => ReturnType<typeof writtenBy>;
 }
 
@@ -57,12 +60,14 @@ export async function readTrace(deps: TraceDeps, eventIds: readonly string[]): P
   const deadLetters = new Map<string, ReturnType<typeof deadLettersOf>>();
   const depths = new Map<string, ReturnType<typeof depthOf>>();
   const written = new Map<string, ReturnType<typeof writtenBy>>();
+  const connectors = new Map<string, ReturnType<StoredRows['connectors']>>();
   const reading: TraceReading = {
     ...deps,
     ...bus,
     inboxes: byInbox(bus.directory, deps.database?.engine),
     deadLetters: (source) => once(deadLetters, source.url, () => deadLettersOf(queues, source)),
     depth: (queue) => once(depths, queue, () => depthOf(queues, queue)),
+    connectors: (table) => once(connectors, table ?? '', () => bus.room(table).stored.connectors()),
     written: (room, minute, source) =>
       once(written, `${room.table.name} ${source} ${minute}`, () => writtenBy(room, minute, source)),
   };
@@ -132,7 +137,9 @@ async function readEvent(reading: TraceReading, eventId: string): Promise<Traced
   const { elsewhere } = outbox;
   const { stored } = reading.room(undefined);
   const atSources = await readSourceMessages(stored.inbox, directory.sourceConsumers ?? [], eventId, event);
-  return { eventId, elsewhere, row, envelope, resent, messages, atSources, caused: caused.flat() };
+  const connectors = isCaptured({ row }) ? await reading.connectors(elsewhere) : undefined;
+  const own = { eventId, elsewhere, row, envelope, resent, connectors };
+  return { ...own, messages, atSources, caused: caused.flat() };
 }
 
 /** The latest time of a resend, epoch milliseconds: after it, no inbox accepts an event with this id. */

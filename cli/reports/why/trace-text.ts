@@ -31,6 +31,12 @@ export function eventReports({ events }: Trace, payload: boolean) {
       consumers: Object.fromEntries(
         [...messages, ...atSources].map(({ consumer, row }) => [consumer.name, statusOf(row)]),
       ),
+      connectors:
+        event.connectors?.map(({ readUntil = null, beatAt = null, ...connector }) => ({
+          ...connector,
+          readUntil,
+          beatAt,
+        })) ?? null,
       caused: event.caused,
       story: storyOf(event),
       ...(payload ? { data: envelope?.data ?? null } : {}),

@@ -7,6 +7,7 @@ import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { ResentEvent } from '../../deployment/resent-event.ts';
+import type { CaptureConnector } from '../../deployment/stored-rows.ts';
 import type { DeadLetter } from '../dead-letters/dead-letters.ts';
 import type { StoredEnvelope } from '../events/stored-envelope.ts';
 import type { MessageAtSource } from './source-messages.ts';
@@ -26,6 +27,8 @@ export interface TracedEvent {
   readonly messages: readonly TracedMessage[];
   /** One for each consumer of another source that has a row of it, or handles it. @default none */
   readonly atSources?: readonly MessageAtSource[] | undefined;
+  /** The connectors that read it. Read only if it is left to change data capture. @default none */
+  readonly connectors?: readonly CaptureConnector[] | undefined;
   /** The ids of the events that its consumers' commits wrote, or that an operator sent in its place. */
   readonly caused: readonly string[];
 }

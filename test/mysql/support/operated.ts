@@ -20,8 +20,11 @@ export interface Operated extends Rig {
 const OPERATOR_GRANT = "GRANT SELECT, INSERT, UPDATE, DELETE ON mailroom.* TO 'ada'@'%'";
 
 /** Starts a server with an operator, whose login is `ada`. */
-export async function startOperated(name: string): Promise<Operated> {
-  const rig = await startRig(name);
+export async function startOperated(
+  name: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Operated> {
+  const rig = await startRig(name, settings);
   await rig.pool.query("CREATE USER 'ada'@'%'");
   await rig.pool.query(OPERATOR_GRANT);
   const urlOf = (login: string) => `mysql://${login}@127.0.0.1:${rig.server.port}`;

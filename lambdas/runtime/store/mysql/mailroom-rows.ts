@@ -68,6 +68,30 @@ export async function readEvents(sql: Sql, rest: StatementPart): Promise<StoredE
   });
 }
 
+/** The form in which each column of a captured event is read. It has no other rows. */
+const CAPTURED = {
+  id: 'text',
+  source: 'base64',
+  type: 'base64',
+  traceId: 'base64?',
+  envelope: 'base64',
+} as const;
+
+const SELECT_CAPTURED = `SELECT LOWER(e.event_id) AS id, ${encoded('e.source')} AS source, ${encoded('e.type')} AS type, ${encoded('e.trace_id')} AS traceId,
+  ${encoded('e.envelope')} AS envelope FROM mailroom.captured e `;
+
+/** Reads events that are left to change data capture. @param rest - the clauses after `SELECT … FROM …` */
+async function readCaptured(sql: Sql, rest: StatementPart): Promise<StoredEventRow[]> {
+  const rows = await run(sql, joined([SELECT_CAPTURED, rest]), CAPTURED);
+  const captured = { status: 'PUBLISHED', publishedBy: 'cdc', attempts: 0 };
+  return rows.flatMap((row) => eventOf('mysql', { ...row, ...captured }) ?? []);
+}
+
+/** A parameter of `captured`, whose ids are text, as is that of {@link ID}. */
+const CAPTURED_ID = { id: '?', parameter: (eventId: string) => eventId.toLowerCase() };
+
+const STORED_ID = { id: ID, parameter: idParameter };
+
 /**
  * The reads of the outbox and the inboxes of a Mailroom in MySQL.
  *
@@ -77,10 +101,20 @@ export function mysqlReads(database: Sql): MailroomReads {
   return {
     events: async (eventIds) => {
       if (eventIds.length === 0) return [];
-      const where = `WHERE e.event_id IN ${listOf(ID, eventIds.length)}`;
-      return readEvents(database, part(where, ...eventIds.map(idParameter)));
+      const where = ({ id, parameter }: typeof CAPTURED_ID) =>
+        part(`WHERE e.event_id IN ${listOf(id, eventIds.length)}`, ...eventIds.map(parameter));
+      const stored = await readEvents(database, where(STORED_ID));
+      return [...stored, ...(await readCaptured(database, where(CAPTURED_ID)))];
     },
-    eventsIn: (range) => readEvents(database, rangeOf(range)),
+    eventsIn: async (range) => {
+      const { status } = range.choice;
+      const isStatus = status === undefined ? [] : [part(`${STATUS} = ?`, status)];
+      const stored = await readEvents(database, rangeOf(range, STORED_ID, isStatus));
+      if (status !== undefined && status !== 'PUBLISHED') return stored;
+      const captured = await readCaptured(database, rangeOf(range, CAPTURED_ID, []));
+      const all = [...stored, ...captured];
+      return all.toSorted((a, b) => (a.SK < b.SK ? -1 : 1)).slice(0, range.limit);
+    },
     messages: async (keys) => (keys.length === 0 ? [] : messagesOf(database, keysOf(keys))),
     retentions: (consumer) =>
       readRows(
@@ -94,16 +128,20 @@ export function mysqlReads(database: Sql): MailroomReads {
 }
 
 /** Names are compared as bytes. */
-function rangeOf({ from, to, after, choice, limit }: EventRange): StatementPart {
-  const { type, source, containing, status } = choice;
+function rangeOf(
+  { from, to, after, choice, limit }: EventRange,
+  { id, parameter }: typeof CAPTURED_ID,
+  isStatus: readonly StatementPart[],
+): StatementPart {
+  const { type, source, containing } = choice;
   const chosen = [
     type === undefined ? [] : part(`CAST(e.type AS BINARY) = ${KEY}`, textParameter(type)),
     source === undefined ? [] : part(`CAST(e.source AS BINARY) = ${KEY}`, textParameter(source)),
     containing === undefined ? [] : part(`LOCATE(${TEXT}, e.envelope) > 0`, textParameter(containing)),
-    status === undefined ? [] : part(`${STATUS} = ?`, status),
+    isStatus,
   ].flat();
-  const ids = [from, to, after].map(idParameter);
-  const bounds = part(`e.event_id >= ${ID} AND e.event_id <= ${ID} AND e.event_id > ${ID}`, ...ids);
+  const ids = [from, to, after].map(parameter);
+  const bounds = part(`e.event_id >= ${id} AND e.event_id <= ${id} AND e.event_id > ${id}`, ...ids);
   return joined([
     'WHERE ',
     joined([bounds, ...chosen], ' AND '),
