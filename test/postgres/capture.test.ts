@@ -3,6 +3,7 @@ import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-ou
 import { postgresMailroomRows } from '../../lambdas/runtime/store/postgres/mailroom-rows.ts';
 import type { Sql } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
+import { runNamed } from '../support/named-command.ts';
 import { type CaptureRig, startCapture } from './support/capture-rig.ts';
 import { PRODUCER, placed, type Rig } from './support/rig.ts';
 
@@ -141,4 +142,5 @@ test('events that no slot reads are a finding', async () => {
   const found = await capture.problems();
   expect(found).toMatchObject([{ problem: 'capture-behind' }]);
   expect(found[0]?.text).toContain('no replication slot');
+  expect(await runNamed(found[0]?.text)).toEqual([0]);
 });

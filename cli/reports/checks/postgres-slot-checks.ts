@@ -78,7 +78,7 @@ function whyUncaptured({ slots, name, gone }: Readonly<Record<string, unknown>> 
   if (gone === true)
     return `the slot ${name} does not exist: start its connector, which creates it and takes a snapshot. If you removed the connector permanently, let the owner of the schema run DELETE FROM mailroom.capture WHERE slot = '${name}': until then, no captured event is deleted`;
   if (Number(slots) === 0)
-    return 'the database has no replication slot: create the connector that `npx cdk-mailroom cdc config` prints';
+    return 'the database has no replication slot: create the connector that `npx cdk-mailroom cdc config --database postgres` prints';
   const slot = name === null ? 'no slot has' : `the slot ${name} has not`;
   return `${slot} confirmed them: ${start}`;
 }

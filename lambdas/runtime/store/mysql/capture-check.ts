@@ -131,7 +131,7 @@ export async function captureProblems(sql: Sql, now = Date.now()): Promise<Captu
     problems.push({
       kind: 'connector',
       subject: 'mailroom.captured',
-      text: 'Events are left to change data capture, but no connector has sent a heartbeat. Create the connector that `npx cdk-mailroom cdc config` prints.',
+      text: 'Events are left to change data capture, but no connector has sent a heartbeat. Create the connector that `npx cdk-mailroom cdc config --database mysql` prints (for MariaDB, --database mariadb).',
     });
   const [binlog] = await readRows(sql, BINLOG, [], { Variable_name: 'text', Value: 'text' });
   const keptMs = Number(binlog?.Value ?? 0) * 1_000 || Number.POSITIVE_INFINITY;
