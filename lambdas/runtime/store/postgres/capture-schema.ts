@@ -48,7 +48,8 @@ GRANT EXECUTE ON FUNCTION mailroom.delete_captured TO mailroom_connector;`;
  * was written, and half of that retention after the slot was new.* A slot that is away, was dropped or was lost confirms nothing: the events stay for the snapshot of its
  * connector. A new slot confirms positions before Kafka has that snapshot, which reads the events from before the slot. It counts as new at its first reading, when a
  * reading has waited for half of a retention, because the slot may be another one since, when the reading is ahead of the log, as after a restore, and when it is new in the
- * future, because the clock was ahead. A slot that takes the place of another within half of a retention does not count as new: what it deletes, the other one had confirmed.
+ * future, because the clock was ahead. A slot that takes the place of another sooner does not count as new: if
+ * that one had lagged by half of a retention, an event can be deleted before the snapshot has it.
  *
  * A transaction must not stay open for as long as the retention. Events are as old as their ids, which have the clock of their producer.
  */
