@@ -35,10 +35,23 @@ export async function readInvocations(
     { ...of, name: 'Errors' },
   ];
   const found = await readMetrics(client, metrics, now - INVOCATIONS_MS, now);
+  const [all = [], failed = []] = found;
   const [invocations = 0, errors = 0] = found.map((points) =>
     points.reduce((total, { value }) => total + value, 0),
   );
-  return { invocations, errors };
+  return { invocations, errors, newest: newestErrors(all, failed, now) };
+}
+
+/** The errors of the newest minutes in which every invocation failed. The minute that is not over has no final counts. */
+function newestErrors(all: Points, failed: Points, now: number): Invocations['newest'] {
+  const errorsAt = new Map(failed.map(({ at, value }) => [at, value]));
+  const minutes = all
+    .filter(({ at, value }) => at <= now - MINUTE_MS && value > 0)
+    .map(({ at, value }) => ({ at, value, errors: errorsAt.get(at) ?? 0 }));
+  const failing = minutes.slice(minutes.findLastIndex(({ value, errors }) => errors < value) + 1);
+  const [first] = failing;
+  const errors = failing.reduce((total, minute) => total + minute.errors, 0);
+  return { errors, forMs: first === undefined ? 0 : now - first.at };
 }
 
 /** Reads the history of a queue's messages. */

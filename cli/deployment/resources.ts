@@ -151,6 +151,12 @@ export interface Invocations {
   readonly invocations: number;
   /** Those that failed as a whole: the function did not start, crashed, or ran out of time. */
   readonly errors: number;
+  /** The newest of them in complete minutes, after the last minute in which one was successful. */
+  readonly newest: {
+    readonly errors: number;
+    /** Since the first of them, milliseconds; 0 without one. */
+    readonly forMs: number;
+  };
 }
 
 /** The last 3 hours of a queue, oldest first; a queue without activity has gaps. Times are epoch milliseconds. */

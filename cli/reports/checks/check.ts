@@ -30,6 +30,8 @@ export interface PartProblem {
   /** The one of several resources or settings of the part that may have this kind of problem. @default the part has only one */
   readonly resource?: string | undefined;
   readonly level: Level;
+  /** `look`: it may be one. @default by its kind, see `problemState` */
+  readonly state?: 'look' | undefined;
   /** The problem and its effect as sentences, for people. */
   readonly text: string;
   /** The words of the command that repairs it, or that shows its cause if only a person can, without region, profile and endpoint. */

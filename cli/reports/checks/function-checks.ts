@@ -34,8 +34,14 @@ export async function* concurrencyFaults(
   }
 }
 
-/** The failed invocations that are a finding: a single one may be a message on which the function ran out of time. */
+/** The failed invocations that are a finding if none was successful: a single one may be a message on which the function ran out of time. */
 const FAILURES_MIN = 2;
+
+/** The failed invocations of minutes without a successful one that are a problem: more than SQS makes for one message in 15 minutes. */
+const FAILING_MIN = 6;
+
+/** The period after the last success in which every invocation must fail, milliseconds: a shorter one may be one bad batch. */
+const FAILING_MS = 2 * MINUTE_MS;
 
 /**
  * Finds that the function of a queue fails as a whole whenever Lambda invokes it: the messages are received and never claimed. A handler
@@ -48,11 +54,14 @@ export async function* invocationFaults(
 ): AsyncProblems {
   const queue = await resources.queue(queueUrl);
   if (queue === undefined || queue.messages === 0) return;
-  const { invocations, errors } = await resources.invocations(name);
-  if (errors < FAILURES_MIN || errors < invocations) return;
+  const { invocations, errors, newest } = await resources.invocations(name);
+  const isFailing = newest.errors >= FAILING_MIN && newest.forMs >= FAILING_MS;
+  if (!isFailing && (errors < FAILURES_MIN || errors < invocations)) return;
+  const [failed, forMs] = errors < invocations ? [newest.errors, newest.forMs] : [errors, INVOCATIONS_MS];
   // Its messages invoked it, or a command that asked it about dead letters.
-  const text = `the function ${name} of ${part} failed at each of its ${errors} invocations in the last ${duration(INVOCATIONS_MS)}, and messages wait: does it start?`;
-  yield { problem: 'invocations-fail', text, fix: ['npx', 'cdk-mailroom', 'logs', part] };
+  const text = `${part} processes nothing: its function ${name} failed at each of its ${failed} invocations in the last ${duration(forMs)}. Messages wait. Does it start?`;
+  const state = failed >= FAILING_MIN ? undefined : 'look';
+  yield { problem: 'invocations-fail', state, text, fix: ['npx', 'cdk-mailroom', 'logs', part] };
 }
 
 /**

@@ -20,9 +20,23 @@ interface FindingCount {
 export const NOTHING_BROKEN = 'nothing visible is broken';
 export const NO_PROBLEM = 'no problem found';
 
-/** The state of a problem that checks found: a pause is intended, and failed invocations may be those of one message. */
-export function problemState(problem: PartProblem['problem']): FindingState {
-  return problem === 'paused' || problem === 'invocations-fail' ? 'look' : 'broken';
+/** The state of a problem that checks found: a pause is intended. */
+export function problemState({ problem, state }: Pick<PartProblem, 'problem' | 'state'>): FindingState {
+  return state ?? (problem === 'paused' ? 'look' : 'broken');
+}
+
+/** The members of a `Warning` that decide its state. */
+interface CountedWarning {
+  readonly look: string;
+  readonly messages: number;
+}
+
+/** One message may crash its function again and again; two are not chance. */
+const CRASHING_MIN = 2;
+
+/** The state of a warning: a consumer that crashes at every message processes nothing, so action is required. */
+export function warningState({ look, messages }: CountedWarning): FindingState {
+  return look === 'crashing' && messages >= CRASHING_MIN ? 'broken' : 'look';
 }
 
 /** True for a finding that no operator has acknowledged. */

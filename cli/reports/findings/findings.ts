@@ -52,7 +52,7 @@ export interface CommandLines {
 /** The problems that checks found, as findings. */
 export function problemFindings(problems: readonly PartProblem[], lines: CommandLines): Finding[] {
   return problems.map((problem) => ({
-    state: problemState(problem.problem),
+    state: problemState(problem),
     code: problem.problem,
     part: problem.part,
     resource: problem.resource,

@@ -21,7 +21,7 @@ export const COUNTS_LAG_MS = MINUTE_MS;
 export interface Warning {
   readonly consumer: string;
   /**
-   * `failing`: no message succeeds; `stalled`: no message is claimed; `crashing`: all messages are in flight and none ends; `behind`:
+   * `failing`: no message succeeds; `stalled`: no message is claimed; `crashing`: most messages are in flight and none ends; `behind`:
    * messages wait for longer than the alarm allows, or for longer than usual while their number rises; `missing`: events have not reached the consumer.
    */
   readonly look: 'failing' | 'stalled' | 'crashing' | 'behind' | 'missing';
@@ -155,6 +155,11 @@ function unclaimed(reading: ConsumerReading, now: number): Warning | undefined {
   const due = recent.filter(({ publishedAt }) => publishedAt >= (consumer.changedAt ?? 0));
   const warning = (look: Warning['look'], messages: number, first: RecentMessage | undefined) =>
     first && { consumer: consumer.name, look, messages, forMs: now - first.publishedAt };
+  // Lambda receives at once what a crashed function leaves: few messages wait, those that have just arrived or come back.
+  if (inFlight > waiting) {
+    const found = warning('crashing', inFlight, crashingSince(due, now));
+    if (found !== undefined) return found;
+  }
   if (waiting > 0) {
     const look = inFlight === 0 ? 'stalled' : 'behind';
     const found = warning(
@@ -162,9 +167,6 @@ function unclaimed(reading: ConsumerReading, now: number): Warning | undefined {
       waiting,
       unclaimedSince(due, now - (look === 'stalled' ? STALLED_MS : BEHIND_MS)),
     );
-    if (found !== undefined) return found;
-  } else if (inFlight > 0) {
-    const found = warning('crashing', inFlight, crashingSince(due, now));
     if (found !== undefined) return found;
   }
   return hasDeadLetters ? undefined : missing(consumer, due, now, waiting + inFlight > 0);

@@ -47,12 +47,15 @@ export function isUnprocessed({ is }: RecentMessage): boolean {
 /**
  * Reads the first events of each minute of the last hour, and what became of each at its consumers. SQS's counts cannot tell a busy
  * consumer from one that crashes, nor an idle one from one that no event reaches: the inbox rows can.
+ *
+ * @param periodMs - milliseconds @default the last hour
  */
 export async function readRecent(
   deps: OutboxReaderDeps & { readonly directory: Directory; readonly keep: Keep; readonly now: number },
+  periodMs = RECENT_MS,
 ): Promise<RecentSample> {
   const { keep, now } = deps;
-  const minutes = minutesOf(now - RECENT_MS, now - MINUTE_MS);
+  const minutes = minutesOf(now - periodMs, now - MINUTE_MS);
   // Events of a younger minute may still be unpublished.
   const settled = minuteOf(now - 2 * MINUTE_MS);
   const read = await Promise.all(

@@ -1,11 +1,10 @@
-import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
-import { clipped, many } from '../../terminal/output.ts';
-import { hours, type ShellText, shell } from '../../terminal/shell.ts';
-import { duration, time } from '../../terminal/times.ts';
+import { many } from '../../terminal/output.ts';
+import { type ShellText, shell } from '../../terminal/shell.ts';
+import { duration } from '../../terminal/times.ts';
 import type { PartProblem } from '../checks/check.ts';
 import { waitCommand, waitText } from '../events/waits.ts';
 import { ackOf } from '../findings/acknowledgements.ts';
-import { isOpen } from '../findings/finding-counts.ts';
+import { isOpen, warningState } from '../findings/finding-counts.ts';
 import {
   type CommandLines,
   type Finding,
@@ -13,9 +12,9 @@ import {
   notCheckedFindings,
   problemFindings,
 } from '../findings/findings.ts';
-import type { Warning } from './consumer-warnings.ts';
 import { heartbeatFindings } from './heartbeat-status.ts';
 import type { StatusFacts, StatusReport } from './status-report.ts';
+import { warningWords } from './warning-words.ts';
 
 /**
  * The findings of a status, the broken parts first and the acknowledged ones last: what `mailroom status` prints, and what its JSON document holds.
@@ -43,9 +42,8 @@ export function statusFindings(report: StatusFacts, lines: CommandLines): readon
     ...as('broken', goneFacts(report)),
     ...as('broken', deadLetterFacts(report)),
     ...as('broken', consumerFacts(report)),
-    ...as(
-      'look',
-      looks.map((look) => ({ code: look.look, part: look.consumer, count: null, ...LOOKS[look.look](look) })),
+    ...looks.flatMap((look) =>
+      as(warningState(look), [{ code: look.look, part: look.consumer, count: null, ...warningWords(look) }]),
     ),
     ...heartbeatFindings(heartbeat, report, lines),
     ...notCheckedFindings(wiring, lines),
@@ -80,44 +78,6 @@ function identified(findings: readonly Finding[]): Finding[] {
 interface Fact extends Pick<Finding, 'code' | 'part' | 'resource' | 'count' | 'what'> {
   readonly commands: readonly [ShellText, ...ShellText[]];
 }
-
-type LookFact = Pick<Fact, 'what' | 'commands'> & Partial<Fact>;
-
-const LOOKS: Readonly<Record<Warning['look'], (look: Warning) => LookFact>> = {
-  failing: ({ consumer, messages, forMs, lastError }) => ({
-    what:
-      `${consumer} fails at every message: ${messages} failed, and it processed none of the events of the last ${duration(forMs)}` +
-      // Last, because it may be long, and the page shows the first sentence.
-      (lastError === undefined ? '' : `; newest error: ${clipped(lastError)}`),
-    commands: [shell`messages list --failed --by cause --consumer ${consumer}`],
-  }),
-  stalled: ({ consumer, messages, forMs }) => ({
-    what:
-      `${consumer} claims no messages: ${many(messages, 'message')} in its queue, none in flight, and events published ${duration(forMs)} ago ` +
-      'are unclaimed. Does its function start?',
-    commands: [shell`logs ${consumer}`, shell`audit --since ${hours(forMs)}`],
-  }),
-  crashing: ({ consumer, messages, forMs }) => ({
-    what:
-      `${consumer} finishes no messages: ${many(messages, 'message')} in flight, none waiting, and no attempt at events published ` +
-      `${duration(forMs)} ago ended. Its function crashes, or cannot reach the table: its log shows why`,
-    commands: [shell`logs ${consumer}`],
-  }),
-  missing: ({ consumer, messages, forMs, conclusiveAt }) => ({
-    count: messages,
-    what:
-      `${many(messages, 'event')} of a sample of the last hour did not reach ${consumer}, published up to ${duration(forMs)} ago: ` +
-      `lost, unless still in delivery. An audit is conclusive ${conclusiveAt == null ? 'once its queue is empty' : `from ${time(conclusiveAt)} on`}`,
-    commands: [shell`audit --since ${hours(forMs + MINUTE_MS)}`],
-  }),
-  behind: ({ consumer, messages, forMs, usualMs }) => ({
-    what:
-      usualMs === undefined
-        ? `${consumer} is behind: ${many(messages, 'message')} in its queue, and events published ${duration(forMs)} ago are unclaimed`
-        : `${consumer} falls behind: ${many(messages, 'message')} in its queue, not fewer than before, and events published ${duration(forMs)} ago are unclaimed; usually the oldest waits for at most ${duration(usualMs)}`,
-    commands: [shell`status --watch`],
-  }),
-};
 
 function* outboxFacts({ outbox, wiring, at }: StatusFacts): Generator<Fact> {
   const of = (code: string, count: number) => ({ code, part: 'outbox', count });

@@ -12,6 +12,7 @@ import { tooLarge } from '../dead-letters/redrive-plan.ts';
 import { judged, waitCommand, waitGroups, waitText } from '../events/waits.ts';
 import { fixLine } from '../findings/findings.ts';
 import { capturedVerdict, isCaptured, isUnlisted, UNLISTED } from './captured-words.ts';
+import { claimWarned } from './claim-warnings.ts';
 import { isInDatabase, queuedVerdict, unqueuedVerdict } from './database-verdict.ts';
 import {
   type ContextAt,
@@ -207,10 +208,12 @@ function ofMessage(event: TracedEvent, message: TracedMessage, contextAt: Contex
   const { state: named, text, next } = WORDS[found];
   const [place, cause, effects] = [unclaimedText(found, facts), causeText(facts), effectsText(facts)];
   const said = { ...subject, state: named, text: text(facts) + effects + cause };
-  const stopped = claimStopped(context, atHome(consumer).name, found, {
-    isQueued: !isQueueEmpty(message),
-    isHeld: isHeld(found, message),
-  });
+  const isClaimable = { isQueued: !isQueueEmpty(message), isHeld: isHeld(found, message) };
+  const own = { ...message, consumer: atHome(consumer) };
+  const warned = claimWarned(context, own.consumer.name, found);
+  const stopped = claimStopped(context, own.consumer.name, found, isClaimable);
+  if (stopped === undefined && warned !== undefined)
+    return { ...said, state: 'late', text: `${place}${effects} ${warned.text}`, next: warned.next };
   if (stopped !== undefined) {
     const text = `${place}${effects} It cannot be claimed. ${stopped.text}`;
     return { ...said, state: 'late', text, next: stopped.next };
@@ -220,7 +223,6 @@ function ofMessage(event: TracedEvent, message: TracedMessage, contextAt: Contex
     skipped === undefined
       ? { ...said, next: next?.(facts) ?? null }
       : { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };
-  const own = { ...message, consumer: atHome(consumer) };
   return orderedVerdict(verdict, { event, message: own, context, place });
 }
 

@@ -5,6 +5,7 @@ import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import type { Checked } from '../checks/check.ts';
 import type { PassedOver } from '../order/passed-over.ts';
+import type { Warning } from '../status/consumer-warnings.ts';
 import type { MessageOrders } from './message-orders.ts';
 import type { RedriveCheck } from './redrive-check.ts';
 import type { TracedEvent } from './trace.ts';
@@ -75,6 +76,8 @@ export interface WhyContext {
   readonly redrive?: RedriveCheck | undefined;
   /** The wiring of the parts for which the events wait; absent if it was not checked. */
   readonly wiring?: Checked | undefined;
+  /** The consumers that claim or finish nothing. @default they were not read */
+  readonly looks?: readonly Warning[] | undefined;
   /** The orders of the messages that strict consumers have not applied. @default they were not read */
   readonly orders?: MessageOrders | undefined;
   /** The changes that passed over numbers of strict consumers. @default they were not read */

@@ -12,6 +12,7 @@ import type { JudgeDeps } from '../dead-letters/redrive-plan.ts';
 import { orderReader } from '../order/order-of-aggregate.ts';
 import { readPassedOver } from '../order/passed-over.ts';
 import { verdictOf } from './chain-verdict.ts';
+import { readClaimWarnings } from './claim-warnings.ts';
 import { type ContextAt, isActionRequired, type WhyContext } from './event-state.ts';
 import { findTrace } from './find-trace.ts';
 import { readMessageOrders } from './message-orders.ts';
@@ -90,6 +91,7 @@ async function contextOf(
   const { clock, commandLine, awsLine, table, directory } = deployment;
   const now = clock.now();
   const seen = seenFrom(trace, seenAs);
+  const wiring = await checkWiring(deployment, seen, now);
   return {
     now,
     commandLine,
@@ -97,7 +99,8 @@ async function contextOf(
     tableName: table.name,
     sweptShards: (await readSweepState(directory, table)).shards.length,
     sources: directory.mailroom.sources,
-    wiring: await checkWiring(deployment, seen, now),
+    wiring,
+    looks: await readClaimWarnings(deployment, seen, wiring, now),
     passedOver: hasSuperseded(seen) ? await readPassedOver(deployment, now) : undefined,
     orders: await readMessageOrders(orderReader({ ...deployment, now }), seen, now),
   };

@@ -27,7 +27,11 @@ function metrics(values: Readonly<Record<string, readonly number[]>>) {
 
 test('invocations of the last 15 minutes and those that failed are counted with one call', async () => {
   const { client, calls } = metrics({ Invocations: [1, 2, 3], Errors: [1, 2] });
-  expect(await readInvocations(client, 'payments-fn', NOW)).toEqual({ invocations: 6, errors: 3 });
+  expect(await readInvocations(client, 'payments-fn', NOW)).toEqual({
+    invocations: 6,
+    errors: 3,
+    newest: { errors: 0, forMs: 0 },
+  });
   expect(calls).toHaveLength(1);
   expect(calls[0]?.StartTime).toEqual(new Date(NOW - 15 * MINUTE_MS));
   expect(calls[0]?.MetricDataQueries?.map(({ MetricStat }) => MetricStat?.Metric?.Dimensions)).toEqual([
@@ -37,7 +41,24 @@ test('invocations of the last 15 minutes and those that failed are counted with 
   expect(await readInvocations(metrics({}).client, 'payments-fn', NOW)).toEqual({
     invocations: 0,
     errors: 0,
+    newest: { errors: 0, forMs: 0 },
   });
+});
+
+test.each([
+  ['after a minute with a success', [4, 3, 2], [1, 3, 2], { errors: 5, forMs: 2 * MINUTE_MS }],
+  ['without one', [3, 2], [3, 2], { errors: 5, forMs: 2 * MINUTE_MS }],
+  ['with a pause between', [4, 3, 0, 2], [0, 3, 0, 2], { errors: 5, forMs: 3 * MINUTE_MS }],
+  ['before a minute with a success', [3, 2], [3, 1], { errors: 0, forMs: 0 }],
+])('the newest errors are those of the minutes %s', async (_what, Invocations, Errors, newest) => {
+  const found = await readInvocations(metrics({ Invocations, Errors }).client, 'payments-fn', NOW);
+  expect(found.newest).toEqual(newest);
+});
+
+test('the minute that is not over has no final counts', async () => {
+  const { client } = metrics({ Invocations: [3, 2, 2], Errors: [3, 2, 0] });
+  const found = await readInvocations(client, 'payments-fn', NOW - MINUTE_MS / 2);
+  expect(found.newest).toEqual({ errors: 5, forMs: 2.5 * MINUTE_MS });
 });
 
 test('the history of a queue has the counts and ages with their times', async () => {

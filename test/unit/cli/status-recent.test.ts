@@ -42,7 +42,7 @@ async function mailroomWithEvent(commits = 1) {
 
 type Mailroom = Awaited<ReturnType<typeof mailroomWithEvent>>;
 
-function status({ table, queues, clock }: Mailroom, entries = directory, inFlight = 0) {
+function status({ table, queues, clock }: Mailroom, entries = directory, inFlight = 0, waiting = 0) {
   return readStatus({
     directory: entries,
     region: 'eu-west-1',
@@ -50,7 +50,10 @@ function status({ table, queues, clock }: Mailroom, entries = directory, inFligh
     stored: dynamoRows(table),
     queues: {
       ...queues,
-      depth: async (url) => ({ ...(await queues.depth(url)), ...(url === cut.queue && { inFlight }) }),
+      depth: async (url) => ({
+        ...(await queues.depth(url)),
+        ...(url === cut.queue && { inFlight, waiting }),
+      }),
     },
     wiring: wired,
     now: clock.now(),
@@ -112,13 +115,38 @@ describe('an event that did not reach a consumer', () => {
 });
 
 describe('a consumer whose messages are all in flight', () => {
-  test('is a warning if none of them ends', async () => {
+  test('is a problem if none of them ends, and the first sentence has its cause', async () => {
     const mailroom = await mailroomWithEvent(3);
     await mailroom.clock.advance(3 * MINUTE);
     const report = await status(mailroom, withCut, 3);
-    expect(report.looks).toMatchObject([{ consumer: 'cut', look: 'crashing', messages: 3 }]);
+    expect(report).toMatchObject({
+      state: 'broken',
+      looks: [{ consumer: 'cut', look: 'crashing', messages: 3 }],
+    });
+    expect(unwrapped(statusText(report, lines))).toContain(
+      'cut finishes no messages: its function crashes, or cannot reach the table, as its log shows. 3 messages in flight, and no attempt at events published 3 min ago ended',
+    );
     expect(report.consumers.cut).toMatchObject({ inFlight: 3, backlog: 3 });
     expect(report.consumers.cut?.oldestUnprocessedMs).toBeGreaterThan(5 * MINUTE);
+  });
+
+  test.each([
+    ['a few wait again', 3, 1, ['crashing']],
+    ['most wait', 1, 3, []],
+  ])('where %s', async (_what, inFlight, waiting, looks) => {
+    const mailroom = await mailroomWithEvent(4);
+    await mailroom.clock.advance(3 * MINUTE);
+    const report = await status(mailroom, withCut, inFlight, waiting);
+    expect(report.looks.map(({ look }) => look)).toEqual(looks);
+  });
+
+  test('is a warning where there is only one message, which may crash each worker', async () => {
+    const mailroom = await mailroomWithEvent();
+    await mailroom.clock.advance(3 * MINUTE);
+    expect(await status(mailroom, withCut, 1)).toMatchObject({
+      state: 'look',
+      looks: [{ look: 'crashing', messages: 1 }],
+    });
   });
 
   test.each([

@@ -9,7 +9,7 @@ import { unwrapped } from '../../support/captured-io.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { withStored } from '../../support/with-stored.ts';
 import { directory, mailroomInMemory, queueArn, worker } from './support/mailroom-in-memory.ts';
-import { resourcesInMemory, targetOf, wiringOf } from './support/resources-in-memory.ts';
+import { invoked, resourcesInMemory, targetOf, wiringOf } from './support/resources-in-memory.ts';
 
 type Deployed = ReturnType<typeof resourcesInMemory>;
 
@@ -83,7 +83,7 @@ const _DEPLOY_WORKER = 'npx cdk deploy dev/Things --revert-drift';
 
 test('a function that fails at every invocation is a warning with the command for its log', async () => {
   const deployed = resourcesInMemory();
-  deployed.settings.invocations.set(worker.function, { invocations: 6, errors: 6 });
+  deployed.settings.invocations.set(worker.function, invoked(5));
   // Nothing waits for it.
   expect((await statusOf(deployed.resources)).report.state).toBe('ok');
   deployed.changeQueue(worker.queue, { messages: 1 });
@@ -94,15 +94,39 @@ test('a function that fails at every invocation is a warning with the command fo
   });
   expect(text).toMatch(/^.*1 warning/);
   expect(unwrapped(text)).toContain(
-    'the function worker-function of worker failed at each of its 6 invocations in the last 15 min, and messages wait: does it start?',
+    'worker processes nothing: its function worker-function failed at each of its 5 invocations in the last 15 min. Messages wait. Does it start?',
   );
   expect(text).toContain('mailroom logs worker');
+});
+
+test.each([
+  [
+    'six failures of an hour without a success are a problem',
+    invoked(6),
+    'broken',
+    '6 invocations in the last 15 min',
+  ],
+  [
+    'a function that worked until three minutes ago, and has failed at each invocation since, is a problem',
+    invoked(9, 40, { errors: 8, forMs: 180_000 }),
+    'broken',
+    '8 invocations in the last 3 min',
+  ],
+  ['a few failures after a success are not', invoked(5, 40, { errors: 5, forMs: 180_000 }), 'ok', undefined],
+  ['a bad minute after a success is not', invoked(9, 40, { errors: 9, forMs: 60_000 }), 'ok', undefined],
+])('%s', async (_what, invocations, state, words) => {
+  const deployed = resourcesInMemory();
+  deployed.settings.invocations.set(worker.function, invocations);
+  deployed.changeQueue(worker.queue, { messages: 1 });
+  const { report, text } = await statusOf(deployed.resources);
+  expect(report.state).toBe(state);
+  expect(unwrapped(text)).toContain(words ?? 'nothing visible is broken');
 });
 
 test('a function that fails at every invocation is reported beside a problem that does not stop it, and not beside one that does', async () => {
   const found = async (plant: (deployed: Deployed) => void) => {
     const deployed = resourcesInMemory();
-    deployed.settings.invocations.set(worker.function, { invocations: 6, errors: 6 });
+    deployed.settings.invocations.set(worker.function, invoked(6));
     deployed.changeQueue(worker.queue, { messages: 1 });
     plant(deployed);
     return (await statusOf(deployed.resources)).report.wiring.problems.map(({ problem }) => problem);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { unwrapped } from '../../support/captured-io.ts';
 import { directory, mailroomInMemory, worker } from './support/mailroom-in-memory.ts';
-import { resourcesInMemory } from './support/resources-in-memory.ts';
+import { invoked, resourcesInMemory } from './support/resources-in-memory.ts';
 import { runInMemory } from './support/run-in-memory.ts';
 import { broken, commit, fine, published } from './support/why-rig.ts';
 
@@ -64,7 +64,7 @@ describe('why, of a message that its consumer cannot claim', () => {
   });
 
   const failingInvocations = (deployed: Deployed, errors: number, invocations = errors) => {
-    deployed.settings.invocations.set(worker.function, { invocations, errors });
+    deployed.settings.invocations.set(worker.function, invoked(errors, invocations));
     deployed.changeQueue(worker.queue, { messages: 1 });
   };
 
@@ -76,9 +76,36 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect(code).toBe(1);
     expect(text).toMatch(/^late/);
     expect(text).toContain(
-      'Cause: the function worker-function of worker failed at each of its 6 invocations in the last 15 min, and messages wait: does it start?',
+      'Cause: worker processes nothing: its function worker-function failed at each of its 6 invocations in the last 15 min. Messages wait. Does it start?',
     );
     expect(lines.at(-1)).toBe('  npx cdk-mailroom logs worker --stage dev');
+  });
+
+  const LATER = 3 * 60_000;
+  const DAY = 24 * 60 * 60_000;
+
+  test('its function claims nothing of what it receives: the verdict is the finding of status, with its command', async () => {
+    const made = troubled();
+    const depth: typeof made.queues.depth = async (url) => {
+      const { waiting, ...held } = await made.queues.depth(url);
+      return url === worker.queue ? { ...held, waiting: 0, inFlight: waiting } : { ...held, waiting };
+    };
+    const mailroom = { ...made, queues: { ...made.queues, depth } };
+    await commit(mailroom);
+    const eventId = await published(mailroom);
+    expect((await whyOf(mailroom, eventId)).text).toMatch(/^waiting/);
+    await mailroom.clock.advance(LATER);
+    const { code, text, lines } = await whyOf(mailroom, eventId);
+    const { out } = await runInMemory(mailroom, ['status']);
+    const [what] = /worker finishes no messages: .* ago ended/.exec(unwrapped(out)) ?? ['nothing'];
+    expect(code).toBe(1);
+    expect(text).toMatch(/^late/);
+    expect(text).toContain(`worker has not claimed it yet.`);
+    expect(text).toContain(`Cause: ${what}.`);
+    expect(lines.at(-1)).toBe('  npx cdk-mailroom logs worker --stage dev');
+    // An older one is not judged by a sample that it is not in.
+    await mailroom.clock.advance(DAY);
+    expect((await whyOf(mailroom, eventId)).text).not.toContain('finishes no messages');
   });
 
   test('failed invocations of a function that is also successful, or one alone, are not its cause', async () => {

@@ -1,4 +1,4 @@
-import { isOpen, problemState } from '../../../reports/findings/finding-counts.ts';
+import { isOpen, problemState, warningState } from '../../../reports/findings/finding-counts.ts';
 import type { StatusDocument } from '../../server/protocol.ts';
 import { count, many, type StateName, WORST_FIRST } from '../frame/format.ts';
 import { routeTo } from '../frame/route.ts';
@@ -65,9 +65,9 @@ export function troublesOf(status: StatusDocument): PartTrouble[] {
   const isKnown = knownIn(status);
   return [
     ...wiring.problems.map(
-      ({ part, problem, resource }): PartTrouble => ({
+      ({ part, problem, resource, state }): PartTrouble => ({
         part,
-        is: isKnown(problem, part, resource) ? 'idle' : problemState(problem),
+        is: isKnown(problem, part, resource) ? 'idle' : problemState({ problem, state }),
         text: PROBLEMS[problem] ?? 'Settings',
         stops: BEFORE.has(problem) ? 'before' : 'at',
       }),
@@ -75,9 +75,9 @@ export function troublesOf(status: StatusDocument): PartTrouble[] {
     ...deadEvents(status, isKnown),
     ...Object.keys(status.consumers).flatMap((name) => messagesOf(status, name, isKnown)),
     ...looks.map(
-      ({ look, consumer: part }): PartTrouble => ({
+      ({ look, consumer: part, messages }): PartTrouble => ({
         part,
-        is: isKnown(look, part) ? 'idle' : 'look',
+        is: isKnown(look, part) ? 'idle' : warningState({ look, messages }),
         text: LOOKS[look],
       }),
     ),

@@ -61,7 +61,7 @@ function Answer({ document }: DoctorProps) {
   const { problems, notChecked } = document;
   const counts = findingCounts(
     [
-      ...problems.map(({ problem }) => ({ state: problemState(problem) })),
+      ...problems.map((problem) => ({ state: problemState(problem) })),
       ...notChecked.map(() => ({ state: 'look' as const })),
     ],
     document,
@@ -79,12 +79,12 @@ function Result({ document }: DoctorProps) {
       {problems.length + notChecked.length > 0 && (
         <div class="panel">
           <ul class="lines">
-            {problems.map(({ part, problem, text, commands }) => (
+            {problems.map((problem) => (
               <Finding
-                key={`${part} ${problem} ${text}`}
+                key={`${problem.part} ${problem.problem} ${problem.text}`}
                 is={problemState(problem)}
-                text={text}
-                commands={commands}
+                text={problem.text}
+                commands={problem.commands}
               />
             ))}
             {notChecked.map(({ needs, parts, why }) => (

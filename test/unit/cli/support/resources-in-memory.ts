@@ -88,6 +88,15 @@ function alarm(name: string, stack: string, changes: Partial<DeployedAlarm> = {}
   };
 }
 
+/** Counts of invocations of a function. @param newest - the errors after its last success, and since when */
+export function invoked(
+  errors: number,
+  invocations: number = errors,
+  newest: Invocations['newest'] = { errors: 0, forMs: 0 },
+): Invocations {
+  return { invocations, errors, newest };
+}
+
 /** The deployed resources of a Mailroom, healthy until a test changes them. */
 export function resourcesInMemory(directory: Directory = deployed) {
   const { mailroom, consumers } = directory;
@@ -194,7 +203,7 @@ export function resourcesInMemory(directory: Directory = deployed) {
     reservedConcurrency: async (name) => reserved.get(name),
     concurrency: async () => settings.concurrency,
     concurrencyPeak: async () => settings.peak,
-    invocations: async (name) => settings.invocations.get(name) ?? { invocations: 0, errors: 0 },
+    invocations: async (name) => settings.invocations.get(name) ?? invoked(0, 0),
     backlog: async () => settings.backlog,
     alarms: async () => settings.alarms,
   };
