@@ -15,6 +15,11 @@ import {
 } from './check.ts';
 import { type Pause, pausedText } from './pauses.ts';
 
+/** A part at the beginning of a sentence: a consumer by its name, a relay with its article. */
+function subjectOf(part: string): string {
+  return part === 'stream relay' || part === 'sweep' ? `the ${part}` : part;
+}
+
 /** Checks that a function exists and may run. */
 export async function* concurrencyFaults(
   resources: Resources,
@@ -25,10 +30,10 @@ export async function* concurrencyFaults(
     yield {
       problem: 'no-function',
       physicalId: name,
-      text: `the function ${name} of ${part} does not exist`,
+      text: `${subjectOf(part)} never runs: its function ${name} does not exist`,
     };
   } else if (reserved === 0) {
-    const text = `the function ${name} of ${part} never runs: its reserved concurrency is 0`;
+    const text = `${subjectOf(part)} never runs: the reserved concurrency of its function is 0`;
     const fix: CommandWords = ['aws', 'lambda', 'delete-function-concurrency', '--function-name', name];
     yield { problem: 'concurrency-zero', physicalId: name, text, fix };
   }
@@ -77,7 +82,7 @@ export async function* startFaults<Settings>(
   const found = await resources.function(invokedFunction(name, alias));
   if (found === undefined) return undefined;
   if (found.failure !== undefined) {
-    const text = `Lambda cannot run the function ${name} of ${part}: ${found.failure}`;
+    const text = `${subjectOf(part)} cannot start: Lambda cannot run its function ${name}: ${found.failure}`;
     yield { problem: 'function-failed', text };
   }
   const settings = settingsOf(read, found);

@@ -72,12 +72,17 @@ const CAUSED_BY = {
 /** A kind of problem of a part. */
 export type ProblemKind = keyof typeof CAUSED_BY;
 
-/** A function that an operator may have stopped on purpose. Its messages wait; a disabled rule is repaired at once, because it loses events. */
+/**
+ * A function that an operator may have stopped on purpose, or the schedule of the sweep. Messages and events wait; the disabled rule of a
+ * consumer is repaired at once, because it loses events.
+ */
 export function isStop(found: {
+  readonly part: string;
   readonly problem: ProblemKind;
   readonly member?: string | undefined;
 }): boolean {
-  const { problem, member = '' } = found;
+  const { part, problem, member = '' } = found;
+  if (problem === 'rule-disabled') return part === 'sweep';
   return problem === 'mapping-disabled' || problem === 'concurrency-zero' || STOPPING.has(member);
 }
 

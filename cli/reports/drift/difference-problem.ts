@@ -4,7 +4,7 @@ import { UNKNOWN } from '../../deployment/declared-resources.ts';
 import { FIND_MISSED, type PartProblem } from '../checks/check.ts';
 import type { Difference } from './compare.ts';
 import { KINDS } from './resource-kinds.ts';
-import { hasUnknown, isNone, isSame, statementsOf } from './same-value.ts';
+import { hasUnknown, isNone, isSame, sidsOf, statementsOf } from './same-value.ts';
 
 /** A difference as a problem of its part. */
 export function differenceProblem(difference: Difference): PartProblem {
@@ -58,24 +58,30 @@ function policyText(declared: unknown, deployed: unknown): string {
   const [before, now] = [statementsOf(declared), statementsOf(deployed)];
   const only = (these: readonly unknown[], others: readonly unknown[], isDeclared: boolean) =>
     these.filter((one) => !others.some((other) => (isDeclared ? isSame(one, other) : isSame(other, one))));
+  const [beforeIds, nowIds] = [sidsOf(declared), sidsOf(deployed)];
   const more = only(now, before, false).map(
-    (one) => `has "${statementText(one)}", which its stack does not declare`,
+    (one) => `has ${statementText(one, nowIds[now.indexOf(one)])}, which its stack does not declare`,
   );
-  const less = only(before, now, true).map((one) => `lacks "${statementText(one)}"`);
+  const less = only(before, now, true).map(
+    (one) => `lacks ${statementText(one, beforeIds[before.indexOf(one)])}`,
+  );
   const all = [...more, ...less];
   return all.length === 0 ? 'is not as its stack declares it' : all.join(', and ');
 }
 
-/** A statement for people: `Deny sqs:sendmessage for AWS *`. */
-function statementText(statement: unknown): string {
+/** A statement for people: `a Deny of sqs:sendmessage for events.amazonaws.com (SecurityBaseline)`. The document has its condition. */
+function statementText(statement: unknown, sid: string | undefined): string {
   const parts = plain(statement) as Readonly<Record<string, unknown>>;
   const { Effect, Action, NotAction, Principal, NotPrincipal, Condition } = parts;
-  const who = Object.entries({ ...((Principal ?? NotPrincipal) as object) }).map(
-    ([kind, names]) => `${kind} ${[names].flat().join(', ')}`,
+  const who = Object.entries({ ...((Principal ?? NotPrincipal) as object) }).map(([, names]) =>
+    [names].flat().join(', '),
   );
   const actions = `${NotAction ? 'all but ' : ''}${[Action ?? NotAction].flat().join(', ')}`;
   const to = who.length > 0 ? ` for ${NotPrincipal ? 'all but ' : ''}${who.join(', ')}` : '';
-  return textOf(`${Effect} ${actions}${to}${Condition ? ` if ${JSON.stringify(Condition)}` : ''}`);
+  const id = sid === undefined ? '' : ` (${sid})`;
+  return textOf(
+    `${String(Effect) === 'Allow' ? 'an' : 'a'} ${Effect} of ${actions}${to}${Condition ? ' on a condition' : ''}${id}`,
+  );
 }
 
 /** Environment variables whose values are settings: those of other names may be secrets. */

@@ -1,6 +1,7 @@
+import { isObject } from '../../../lambdas/runtime/base/json.ts';
 import type { DeclaredResource } from '../../deployment/declared-resources.ts';
 import { asOption, type Member, type ResourceKind } from './resource-kind.ts';
-import { isNone } from './same-value.ts';
+import { isNone, isSame, statementsOf } from './same-value.ts';
 
 const less = (declared: unknown, deployed: unknown) => Number(deployed) < Number(declared);
 
@@ -101,12 +102,24 @@ export const queueKinds: Readonly<Record<string, ResourceKind>> = {
       PolicyDocument: {
         form: 'policy',
         level: 'flow',
-        effect: 'senders or readers that need the queue are refused, or others can forge events',
+        effect: (declared, deployed) =>
+          deniesMore(declared, deployed)
+            ? 'its rule may not send to it, or its function may not receive, so events do not arrive'
+            : 'senders or readers that need the queue are refused, or others can forge events',
         losesEvents: true,
       },
     },
   },
 };
+
+/** True if AWS's policy denies something that the template's does not. */
+function deniesMore(declared: unknown, deployed: unknown): boolean {
+  const denied = (policy: unknown) =>
+    statementsOf(policy).filter(
+      (one) => isObject(one) && String((one as { Effect?: unknown }).Effect) === 'Deny',
+    );
+  return denied(deployed).some((one) => !denied(declared).some((other) => isSame(other, one)));
+}
 
 /** The name at the end of a queue's URL. */
 function queueName(url: DeclaredResource['physicalId']): string {

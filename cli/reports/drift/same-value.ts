@@ -33,6 +33,14 @@ export function isUndecidable(declared: unknown, deployed: unknown, form?: Value
   return isAlias(declared) !== isAlias(deployed);
 }
 
+/** The ids of the statements of a policy, in the order of {@link statementsOf}. */
+export function sidsOf(policy: unknown): readonly (string | undefined)[] {
+  const { Statement } = { ...(typeof policy === 'string' ? jsonObject(policy) : (policy as object)) } as {
+    readonly Statement?: unknown;
+  };
+  return listOf(Statement).map((one) => (isObject(one) && typeof one.Sid === 'string' ? one.Sid : undefined));
+}
+
 /** The statements of a policy, in the form in which they are compared. */
 export function statementsOf(policy: unknown): readonly unknown[] {
   const read = canonical(policy, 'policy');

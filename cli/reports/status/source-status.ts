@@ -3,6 +3,7 @@ import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/que
 import type { RejectedPointer } from '../../../lambdas/runtime/store/inbox-row.ts';
 import type { DeadPointer } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { refusalCode } from '../../deployment/refusal-code.ts';
 
 /** The contents of a dead-letter source. Times are epoch milliseconds. */
 export interface SourceStatus {
@@ -13,6 +14,8 @@ export interface SourceStatus {
   readonly oldestAt: number | null;
   /** When the first of them is permanently deleted; `null` for DEAD rows, which are kept. */
   readonly firstExpiryAt: number | null;
+  /** Of `rule:<consumer>`: EventBridge's error code on the newest dead letter seen, e.g. `NO_PERMISSIONS`. @default none was seen */
+  readonly errorCode?: string;
 }
 
 /** The dead letters received from a queue. SQS returns roughly the oldest first. */
@@ -37,7 +40,7 @@ export function deadEventsStatus(pointers: readonly (DeadPointer | UnreadableRow
  */
 export async function readSourceStatus(
   deps: { readonly queues: Queues; readonly now: number },
-  { name: source, url }: DeadLetterQueue,
+  { name: source, kind, url }: DeadLetterQueue,
   depth: QueueDepth | undefined,
   rejected: readonly RejectedPointer[],
 ): Promise<SourceStatus> {
@@ -50,7 +53,10 @@ export async function readSourceStatus(
     // The dead letter of an older rejection is already deleted.
     .filter((sentAt) => sentAt + depth.retentionMs > deps.now);
   const oldestAt = earliest(sent);
-  return { source, count, oldestAt, firstExpiryAt: oldestAt === null ? null : oldestAt + depth.retentionMs };
+  const firstExpiryAt = oldestAt === null ? null : oldestAt + depth.retentionMs;
+  const newest = letters.toSorted((a, b) => b.sentAt - a.sentAt)[0];
+  const errorCode = kind === 'rule' ? refusalCode(newest) : undefined;
+  return { source, count, oldestAt, firstExpiryAt, ...(errorCode !== undefined && { errorCode }) };
 }
 
 function earliest(times: readonly number[]): number | null {

@@ -1,4 +1,5 @@
-import { many } from '../../terminal/output.ts';
+import { isClosed } from '../../deployment/refusal-code.ts';
+import { clipped, many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration } from '../../terminal/times.ts';
 import type { PartProblem } from '../checks/check.ts';
@@ -89,7 +90,11 @@ function* outboxFacts({ outbox, wiring, at }: StatusFacts): Generator<Fact> {
     const swept = outbox.sweptAgoMs === null ? 'never' : `${duration(outbox.sweptAgoMs)} ago`;
     const { overdue } = outbox.scheduled;
     const scheduled = overdue === 0 ? '' : `, ${overdue} of them scheduled and overdue`;
-    const pending = `${many(events, 'event')} pending, the oldest for ${duration(at - since)}`;
+    const counted =
+      events < outbox.pending
+        ? `${events} of ${outbox.pending} pending events should be published by now`
+        : `${many(events, 'event')} pending`;
+    const pending = `${counted}, the oldest for ${duration(at - since)}`;
     yield {
       ...{ code: 'events-pending', part: store === null ? 'outbox' : 'database', count: events },
       // One reason has one remedy, and is acknowledged by itself.
@@ -117,18 +122,25 @@ function* outboxFacts({ outbox, wiring, at }: StatusFacts): Generator<Fact> {
 }
 
 function* deadLetterFacts({ deadLetterSources, at }: StatusFacts): Generator<Fact> {
-  for (const { source, count, firstExpiryAt } of deadLetterSources) {
+  for (const { source, count, firstExpiryAt, errorCode } of deadLetterSources) {
     if (count === 0) continue;
+    const list = shell`dlq list ${source} --by cause`;
+    const to = source.slice(source.indexOf(':') + 1);
+    const refused =
+      errorCode === undefined
+        ? ''
+        : `EventBridge ${isClosed(errorCode) ? 'was not allowed to send' : 'could not deliver'} to the queue of ${to}: ${clipped(errorCode)}; `;
     const held = source === 'dead' ? many(count, 'DEAD event') : `${many(count, 'dead letter')} in ${source}`;
     const expiry =
       firstExpiryAt === null ? '' : `; the first is permanently deleted in ${duration(firstExpiryAt - at)}`;
-    const what = `${held}${expiry}`;
+    const what = `${refused}${held}${expiry}`;
     yield {
       code: 'dead-letters',
       part: source,
       count,
       what,
-      commands: [shell`dlq list ${source} --by cause`],
+      // It compares the queue and its policy with the stack.
+      commands: isClosed(errorCode) ? [shell`doctor`, list] : [list],
     };
   }
 }

@@ -12,6 +12,7 @@ import {
   findingLines,
   problemsJson,
 } from '../findings/findings.ts';
+import { deadLettersOf } from './consumer-dead-letters.ts';
 import { heartbeatText } from './heartbeat-status.ts';
 import { stateOf, statusFindings } from './status-findings.ts';
 import type { StatusReport } from './status-report.ts';
@@ -103,17 +104,17 @@ function scheduledText({ outbox: { scheduled }, atLeast, at }: StatusReport): st
   return table(['scheduled', `within ${within}`, 'next due', 'overdue'], [row]);
 }
 
-function consumersText({ consumers, atLeast }: StatusReport): string {
+function consumersText({ consumers, deadLetterSources, atLeast }: StatusReport): string {
   const hasBridges = Object.values(consumers).some(({ forwardsTo }) => forwardsTo !== null);
   const rows = Object.entries(consumers).map(
-    ([name, { queued, inFlight, oldestUnprocessedMs, failed, rejected, deadLetters, forwardsTo }]) => [
+    ([name, { queued, inFlight, oldestUnprocessedMs, failed, rejected, forwardsTo }]) => [
       name,
       queued,
       inFlight,
       oldestUnprocessedMs === 0 ? '-' : duration(oldestUnprocessedMs),
       counted(failed, atLeast.includes(`consumers.${name}.failed`)),
       alarming(counted(rejected, atLeast.includes(`consumers.${name}.rejected`)), rejected),
-      alarming(String(deadLetters), deadLetters),
+      alarmingCount(deadLettersOf(deadLetterSources, name)),
       ...(hasBridges ? [forwardsTo ?? '-'] : []),
     ],
   );
@@ -145,6 +146,10 @@ function sourcesText({ deadLetterSources, at }: StatusReport): string {
     firstExpiryAt === null ? (source === 'dead' ? 'never' : '-') : `in ${duration(firstExpiryAt - at)}`,
   ]);
   return table(['dead letters in', 'count', 'oldest', 'first expiry'], rows);
+}
+
+function alarmingCount(count: number): string {
+  return alarming(String(count), count);
 }
 
 function alarming(text: string, count: number): string {

@@ -3,6 +3,7 @@ import { DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
+import { isClosed, refusalCode } from '../../deployment/refusal-code.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
 import { asClause, clipped, many, minuteAfter } from '../../terminal/output.ts';
@@ -101,9 +102,13 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     text: (facts) => {
       const refusal = facts.deadLetter?.refusal;
       const error = refusal === undefined ? '' : ` (${clipped(refusal)})`;
-      return `EventBridge could not deliver ${facts.name} to the queue of ${facts.consumer.name}${error}. ${expiryText(facts)}`;
+      const redrive = facts.context.commandLine(redriveCommand(facts));
+      const first = isRefused(facts)
+        ? ` \`doctor\` compares the queue and its policy with the stack. Once EventBridge may send to it again, redrive: \`${redrive}\`.`
+        : '';
+      return `EventBridge could not deliver ${facts.name} to the queue of ${facts.consumer.name}${error}. ${expiryText(facts)}${first}`;
     },
-    next: (facts) => facts.context.commandLine(redriveCommand(facts)),
+    next: (facts) => facts.context.commandLine(isRefused(facts) ? shell`doctor` : redriveCommand(facts)),
   },
   unproven: {
     state: 'unproven',
@@ -146,6 +151,11 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
     next: mappingsOf,
   },
 };
+
+/** True for the dead letter of a queue to which EventBridge may not send. */
+function isRefused({ deadLetter }: MessageFacts): boolean {
+  return isClosed(refusalCode(deadLetter?.received));
+}
 
 /** Names the event that this one replaces. */
 export function causeText({ event: { resent }, row }: MessageFacts): string {

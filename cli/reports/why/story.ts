@@ -146,8 +146,7 @@ function bornStory(
 }
 
 function pendingLine({ lastError, leaseUntil }: OutboxRow): OwnLine {
-  const text =
-    lastError === undefined ? 'not published yet; the sweep may publish it from now on' : 'retried';
+  const text = lastError === undefined ? 'not published yet; from now on it is left to the sweep' : 'retried';
   return tell('next-attempt', leaseUntil, text);
 }
 
@@ -177,7 +176,8 @@ function messageStory(message: ToldMessage): OwnLine[] {
   if (deadLetter !== undefined) {
     const { source, sentAt, expiresAt } = deadLetter;
     const text = `dead letter in ${source.name}: sent ${time(sentAt)}, permanently deleted ${time(expiresAt)}`;
-    lines.push(tell('dead-letter', null, text));
+    // A rejected message keeps the time of its first send, which was before its attempts.
+    lines.push(tell('dead-letter', source.kind === 'rule' ? sentAt : null, text));
   }
   return lines;
 }

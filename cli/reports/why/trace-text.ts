@@ -5,6 +5,7 @@ import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { openEffects } from '../../deployment/effects.ts';
+import { isClosed, refusalCode } from '../../deployment/refusal-code.ts';
 import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
@@ -73,6 +74,7 @@ export function subjectReport(
             id: deadLetter.id,
             expiresAt: deadLetter.expiresAt,
             verdict: redrive?.id === deadLetter.id ? redrive.verdict : null,
+            isRefused: isClosed(refusalCode(deadLetter.received)),
           },
   };
 }

@@ -153,3 +153,46 @@ test('a status without a finding is ok', async () => {
   expect(report.ok).toBe(true);
   expect(statusFindings(report, lines)).toEqual([]);
 });
+
+test('dead letters of a rule that may not send to its queue: the cause comes first, and doctor before the list', async () => {
+  const report = await troubled();
+  const source = { source: 'rule:worker', count: 20, oldestAt: 0, firstExpiryAt: null };
+  const findingOf = (errorCode?: string) =>
+    statusFindings({ ...report, deadLetterSources: [{ ...source, errorCode }] }, lines).find(
+      ({ part }) => part === 'rule:worker',
+    );
+  expect(findingOf('NO_PERMISSIONS')).toMatchObject({
+    what: 'EventBridge was not allowed to send to the queue of worker: NO_PERMISSIONS; 20 dead letters in rule:worker',
+    commands: ['mailroom doctor', 'mailroom dlq list rule:worker --by cause'],
+  });
+  expect(findingOf('THROTTLING')).toMatchObject({
+    what: 'EventBridge could not deliver to the queue of worker: THROTTLING; 20 dead letters in rule:worker',
+    commands: ['mailroom dlq list rule:worker --by cause'],
+  });
+  expect(findingOf()?.what).toBe('20 dead letters in rule:worker');
+});
+
+test('the events that should be published by now are counted among all that are pending', async () => {
+  const report = await troubled();
+  const [stuck] = [
+    {
+      because: 'due',
+      events: 17,
+      since: report.at - 383_000,
+      store: null,
+      example: 'e',
+      committedAt: 0,
+      until: null,
+      lastError: null,
+    },
+  ] as const;
+  const whatOf = (pending: number) =>
+    statusFindings(
+      { ...report, outbox: { ...report.outbox, pending, stuck: [stuck] } } as unknown as StatusReport,
+      lines,
+    ).find(({ code }) => code === 'events-pending')?.what;
+  expect(whatOf(76)).toMatch(
+    /^17 of 76 pending events should be published by now, the oldest for 6 min 23 s; /,
+  );
+  expect(whatOf(17)).toMatch(/^17 events pending, the oldest for 6 min 23 s; /);
+});

@@ -72,7 +72,7 @@ describe('the status', () => {
     expect(report.ok).toBe(false);
     // The silent sweep is not a second problem.
     expect(unwrapped(statusText(report, lines))).toMatch(
-      /^1 problem .*1 event pending, the oldest for 20 min.*mailroom sweep --since 1h/,
+      /^1 problem .*1 of 3 pending events should be published by now, the oldest for 20 min.*mailroom sweep --since 1h/,
     );
   });
 

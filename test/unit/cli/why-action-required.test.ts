@@ -2,6 +2,7 @@ import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { openEffects } from '../../../cli/deployment/effects.ts';
 import { judgeDeadLetters } from '../../../cli/reports/dead-letters/redrive-plan.ts';
+import { storyOf } from '../../../cli/reports/why/story.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
 import { transactional } from '../../../lambdas/runtime/consume/handler.ts';
@@ -210,11 +211,23 @@ describe('why, of an event that requires action', () => {
   }
 
   test('its rule could not deliver it', async () => {
-    const { verdict, needed } = await deadLettered(worker.undeliveredQueue, { ERROR_CODE: 'NO_PERMISSIONS' });
+    const { verdict, needed } = await deadLettered(worker.undeliveredQueue, { ERROR_CODE: 'THROTTLING' });
     expect(verdict.state).toBe('undelivered');
-    expect(verdict.text).toContain('NO_PERMISSIONS');
+    expect(verdict.text).toContain('THROTTLING');
     expect(verdict.next).toBe('mailroom dlq redrive rule:worker message-1');
     expect(needed).toBe(true);
+  });
+
+  test('its rule may not send to the queue: doctor comes first, and the story has the time of the dead letter', async () => {
+    const found = await deadLettered(worker.undeliveredQueue, { ERROR_CODE: 'NO_PERMISSIONS' });
+    expect(found.verdict.text).toContain('NO_PERMISSIONS');
+    expect(found.verdict.next).toBe('mailroom doctor');
+    expect(found.verdict.text).toContain(
+      'Once EventBridge may send to it again, redrive: `mailroom dlq redrive rule:worker message-1`.',
+    );
+    const [event] = found.trace.events;
+    const told = event && storyOf(event).find(({ what }) => what === 'dead-letter');
+    expect(told?.at).toBe(event?.messages[0]?.deadLetter?.sentAt);
   });
 
   test('it was delivered, and received until SQS moved it to the dead-letter queue, and its consumer has no row of it', async () => {

@@ -123,20 +123,21 @@ function Deadline({ deadLetter }: Pick<WhyDocument['verdict'], 'deadLetter'>) {
 
 /**
  * The one action: the plan of a redrive that would run, the dead letter of one that would not, or the command. With an effect in doubt, its
- * provider comes first.
+ * provider comes first; where EventBridge may not send to the queue, the command that shows why.
  */
 function Action({ document }: VerdictNoticeProps) {
   const { next, deadLetter } = document.verdict;
   const { allowsChanges } = useMailroom().info;
   const [isPlanning, setPlanning] = useState(false);
-  const { source = '', id = '', verdict = null } = deadLetter ?? {};
+  const { source = '', id = '', verdict = null, isRefused = false } = deadLetter ?? {};
   const isRunnable = verdict === 'runs';
   if (isRunnable && allowsChanges) {
     return (
       <p>
+        {isRefused && next !== null && <Command line={next} />}
         <button
           type="button"
-          class={doubtsOf(document).length > 0 ? undefined : 'primary'}
+          class={isRefused || doubtsOf(document).length > 0 ? undefined : 'primary'}
           onClick={() => setPlanning(true)}
         >
           Plan a redrive

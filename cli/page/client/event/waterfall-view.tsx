@@ -10,6 +10,7 @@ import {
   type EventReport,
   type Lane,
   lanesOf,
+  laneWord,
   spanOf,
   type WhyDocument,
 } from './waterfall.ts';
@@ -101,7 +102,7 @@ function EventLanes({ event, lanes, scale, document: { events, effectsInDoubt } 
         {lanes.map((lane) => {
           const { consumer } = lane;
           const status = consumer === null ? event.status : (consumers[consumer] ?? null);
-          const word = status?.toLowerCase() ?? (consumer === null ? 'no outbox row' : 'not claimed');
+          const word = laneWord(event, consumer, status);
           const doubts = effectsInDoubt.filter(
             (doubt) => doubt.eventId === eventId && doubt.consumer === consumer,
           );

@@ -73,6 +73,18 @@ export function lanesOf({ story, consumers }: Pick<EventReport, 'story' | 'consu
   });
 }
 
+/** The state of a lane in a word: without a row, where the event is. @param status - of its row; `null` without one */
+export function laneWord(
+  { status: outbox, story }: Pick<EventReport, 'status' | 'story'>,
+  consumer: string | null,
+  status: string | null | undefined,
+): string {
+  if (typeof status === 'string') return status.toLowerCase();
+  if (consumer === null) return 'no outbox row';
+  if (story.some((line) => line.consumer === consumer && line.what === 'dead-letter')) return 'dead letter';
+  return outbox === 'PENDING' ? 'not published' : 'not claimed';
+}
+
 /** The first and the last moment of some lanes, epoch milliseconds; at least a millisecond apart. */
 export function spanOf(lanes: readonly Lane[]): { readonly from: number; readonly to: number } {
   const times = lanes.flatMap(({ bars, marks }) => [

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { NeighborStatus } from '../../../reports/status/bus-status.ts';
 import { duration } from '../../../terminal/times.ts';
 import type { ConsumerInfo, Flow } from '../../server/protocol.ts';
-import { count, many, rate, roughly } from '../frame/format.ts';
+import { count, many, minuteRate, rate, roughly } from '../frame/format.ts';
 import { Icon, State } from '../frame/state.tsx';
 import type { PartTrouble } from './troubles.ts';
 
@@ -17,8 +17,7 @@ export function OutboxCard({ flow: { status, committedPerS }, troubles }: CardPr
   return (
     <Part node="outbox" title="Outbox" isRead={status !== null} troubles={troubles}>
       <p>
-        <span class="rate">{committedPerS.length === 0 ? '–' : rate(committedPerS.at(-1) ?? 0)}</span>{' '}
-        <span class="quiet-text">committed</span>
+        <span class="rate">{minuteRate(committedPerS)}</span> <span class="quiet-text">committed</span>
       </p>
       <Sparkline values={committedPerS} label="Events committed" />
       {status !== null && (
@@ -131,7 +130,7 @@ export function ConsumerRow({
         </Metric>
         <Metric name="Oldest">{oldestMs > 0 ? roughly(oldestMs) : '–'}</Metric>
         <Metric name="Processed">
-          <span>{flow.status === null && processed.length === 0 ? '–' : rate(processed.at(-1) ?? 0)}</span>
+          <span>{flow.status !== null && processed.length === 0 ? rate(0) : minuteRate(processed)}</span>
           <Sparkline values={processed} label={`Messages processed by ${name}`} />
         </Metric>
       </dl>

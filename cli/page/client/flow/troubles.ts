@@ -1,4 +1,5 @@
 import { isOpen, problemState, warningState } from '../../../reports/findings/finding-counts.ts';
+import { deadLetterSourcesOf, deadLettersOf } from '../../../reports/status/consumer-dead-letters.ts';
 import type { StatusDocument } from '../../server/protocol.ts';
 import { count, many, type StateName, WORST_FIRST } from '../frame/format.ts';
 import { routeTo } from '../frame/route.ts';
@@ -73,6 +74,7 @@ export function troublesOf(status: StatusDocument): PartTrouble[] {
       }),
     ),
     ...deadEvents(status, isKnown),
+    ...stuckEvents(status, isKnown),
     ...Object.keys(status.consumers).flatMap((name) => messagesOf(status, name, isKnown)),
     ...looks.map(
       ({ look, consumer: part, messages }): PartTrouble => ({
@@ -103,6 +105,15 @@ function knownIn({ findings }: StatusDocument): IsKnown {
     known.some((one) => one.code === code && one.part === part && one.resource === resource);
 }
 
+/** The events that should be published by now, of which the findings say why they are not. */
+function stuckEvents({ outbox: { stuck } }: StatusDocument, isKnown: IsKnown): PartTrouble[] {
+  return stuck.map(({ events, because, store }) => ({
+    part: 'table',
+    is: isKnown('events-pending', store === null ? 'outbox' : 'database', because) ? 'idle' : 'broken',
+    text: `${count(events)} not published`,
+  }));
+}
+
 function deadEvents({ outbox: { dead }, atLeast }: StatusDocument, isKnown: IsKnown): PartTrouble[] {
   if (dead === 0) return [];
   return [
@@ -118,8 +129,8 @@ function deadEvents({ outbox: { dead }, atLeast }: StatusDocument, isKnown: IsKn
 /** The messages of a consumer that need time or help. A rejected one is counted as its dead letter, unless it has none. */
 function messagesOf(status: StatusDocument, consumer: string, isKnown: IsKnown): PartTrouble[] {
   const { failed = 0 } = status.consumers[consumer] ?? {};
-  const sources = sourcesOf(status, consumer);
-  const dead = deadLettersOf(status, consumer);
+  const sources = deadLetterSourcesOf(status.deadLetterSources, consumer);
+  const dead = deadLettersOf(status.deadLetterSources, consumer);
   const rejected = rejectedAlone(status, consumer);
   const [first, ...others] = sources.map(({ source }) => source);
   const messages = (state: string) => routeTo('messages', '', { state, consumer });
@@ -158,20 +169,8 @@ export function troublesAt(troubles: readonly PartTrouble[], ...parts: readonly 
     .sort((a, b) => WORST_FIRST.indexOf(a.is) - WORST_FIRST.indexOf(b.is));
 }
 
-/** The sources with dead letters of a consumer: of both of its queues. */
-function sourcesOf({ deadLetterSources }: StatusDocument, consumer: string) {
-  return deadLetterSources.filter(
-    ({ source, count }) => count > 0 && (source === `consumer:${consumer}` || source === `rule:${consumer}`),
-  );
-}
-
-/** The number of dead letters of a consumer, in both of its queues. */
-export function deadLettersOf(status: StatusDocument, consumer: string): number {
-  return sourcesOf(status, consumer).reduce((sum, { count }) => sum + count, 0);
-}
-
 /** The number of rejected messages of a consumer that no dead letter counts: it is on its way or already deleted. */
 export function rejectedAlone(status: StatusDocument, consumer: string): number {
   const { rejected = 0 } = status.consumers[consumer] ?? {};
-  return Math.max(0, rejected - deadLettersOf(status, consumer));
+  return Math.max(0, rejected - deadLettersOf(status.deadLetterSources, consumer));
 }

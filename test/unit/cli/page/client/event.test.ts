@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { EventReport } from '../../../../../cli/page/client/event/waterfall.ts';
-import { chainOf, commandLike, lanesOf, spanOf } from '../../../../../cli/page/client/event/waterfall.ts';
+import {
+  chainOf,
+  commandLike,
+  lanesOf,
+  laneWord,
+  spanOf,
+} from '../../../../../cli/page/client/event/waterfall.ts';
 import { ticksOf } from '../../../../../cli/page/client/frame/ticks.ts';
 
 type Line = EventReport['story'][number];
@@ -148,3 +154,16 @@ test.each([
   expect(ticksOf(span).map(({ text }) => text)).toEqual(texts);
   for (const { part } of ticksOf(span)) expect(part).toBeLessThanOrEqual(1);
 });
+
+test.each([
+  ['an event that is not published', { status: 'PENDING', what: 'committed' }, 'not published'],
+  ['a published one', { status: 'PUBLISHED', what: 'not-arrived' }, 'not claimed'],
+  ['one with a dead letter', { status: 'PUBLISHED', what: 'dead-letter' }, 'dead letter'],
+] as const)(
+  'the lane of a consumer without a row of %s says where it is',
+  (_what, { status, what }, word) => {
+    const story = [{ at: null, what, consumer: 'mail', text: '' }];
+    expect(laneWord({ status, story }, 'mail', null)).toBe(word);
+    expect(laneWord({ status, story }, 'mail', 'PROCESSED')).toBe('processed');
+  },
+);

@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moving-dots.ts';
 import { storiesOf, summaryOf } from '../../../../../cli/page/client/flow/stories.ts';
-import {
-  deadLettersOf,
-  rejectedAlone,
-  troublesAt,
-  troublesOf,
-} from '../../../../../cli/page/client/flow/troubles.ts';
+import { rejectedAlone, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/troubles.ts';
 import type { FlowEvent, StatusDocument } from '../../../../../cli/page/server/protocol.ts';
+import { deadLettersOf } from '../../../../../cli/reports/status/consumer-dead-letters.ts';
 
 function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {
   return {
@@ -101,7 +97,7 @@ describe('the parts of the diagram', () => {
   const status = {
     findings: [],
     atLeast: ['outbox.dead'],
-    outbox: { dead: 2 },
+    outbox: { dead: 2, stuck: [] },
     consumers: { mail: { failed: 0, rejected: 5 }, payments: { failed: 4, rejected: 4 } },
     wiring: {
       problems: [
@@ -132,6 +128,17 @@ describe('the parts of the diagram', () => {
     expect(at(status, 'stream relay', 'sweep')).toEqual(['look: Not checked']);
     expect(at(status, 'table')).toEqual(['broken: 2+ DEAD events']);
     expect(at(status, 'bus')).toEqual([]);
+  });
+
+  test('an outbox with events that should be published by now is not well', () => {
+    const stuck = [{ because: 'due', events: 17, since: 0, store: null }];
+    const found = { ...status, outbox: { ...status.outbox, stuck } } as unknown as StatusDocument;
+    expect(at(found, 'table')).toEqual(['broken: 2+ DEAD events', 'broken: 17 not published']);
+    const acknowledged = { by: 'ada', until: 1, reason: 'known' };
+    const finding = { code: 'events-pending', part: 'outbox', resource: 'due', acknowledged };
+    expect(at({ ...found, findings: [finding] } as unknown as StatusDocument, 'table')).toContain(
+      'idle: 17 not published',
+    );
   });
 
   test('a rejected message with a dead letter is counted once, and one without as rejected', () => {
@@ -191,6 +198,6 @@ describe('the parts of the diagram', () => {
   });
 
   test('the dead letters of a consumer are those of both of its queues', () => {
-    expect(deadLettersOf(status, 'payments')).toBe(3);
+    expect(deadLettersOf(status.deadLetterSources, 'payments')).toBe(3);
   });
 });

@@ -3,6 +3,7 @@ import {
   firstLine,
   headlineOf,
   idParts,
+  minuteRate,
   rate,
   roughly,
   stateOf,
@@ -71,4 +72,15 @@ test.each([
   ],
 ])('a finding in one line: %s', (text, line) => {
   expect(firstLine(text)).toBe(line);
+});
+
+test.each([
+  [[], '–'],
+  [[0, 0, 0], '0/s'],
+  // One event in two seconds, three times in a minute of 30 intervals.
+  [[...Array.from({ length: 27 }, () => 0), 0.5, 0.5, 0.5].toReversed(), '3/min'],
+  [[1.5, 2, 0], '0/s'],
+  [[2, 2, 12], '12/s'],
+])('the rate of a minute with %j is %s', (perS, text) => {
+  expect(minuteRate(perS)).toBe(text);
 });
