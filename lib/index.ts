@@ -25,11 +25,7 @@ export {
   type MysqlMailroomProps,
   type MysqlRelayOptions,
 } from './database-mailroom/mysql-mailroom.ts';
-export {
-  PostgresMailroom,
-  type PostgresMailroomProps,
-  type PostgresRelayOptions,
-} from './database-mailroom/postgres-mailroom.ts';
+export { PostgresMailroom, type PostgresMailroomProps } from './database-mailroom/postgres-mailroom.ts';
 export { DeliveryAlarms, type DeliveryAlarmsProps } from './delivery-alarms.ts';
 export type { MailroomFunctionProps, PassedFunctionProps } from './functions/function-props.ts';
 export { ServiceFunction, type ServiceFunctionProps } from './functions/service-function.ts';

@@ -42,6 +42,12 @@ export interface DatabaseRelayOptions {
   readonly maxAttempts?: number;
   /** The retention of a published event, in whole days. @default 7 days */
   readonly publishedRetention?: Duration;
+  /**
+   * `aggregate` publishes the events of an aggregate one after another. A DEAD event holds up those behind it until it is requeued or discarded.
+   *
+   * @default in any order
+   */
+  readonly orderBy?: 'aggregate';
   /** Memory in MB. The function runs all the time, for 8.64 USD a month at 256 MB. @default 256 */
   readonly memoryMb?: number;
   /** The subnets of the function, with a route to EventBridge. @default the private subnets of the VPC, or the isolated ones */
@@ -80,6 +86,7 @@ const NAMES: PropNames<DatabaseOutboxRelayProps> = {
   claimLease: 'optional',
   maxAttempts: 'optional',
   publishedRetention: 'optional',
+  orderBy: 'optional',
   memoryMb: 'optional',
   vpcSubnets: 'optional',
   createEndpoints: 'optional',
@@ -128,7 +135,7 @@ export class DatabaseOutboxRelay extends Construct {
         `relay.claimLease is ${claimLease.toMilliseconds()} ms, but must be more than ${leaseMin} ms: twice publishTimeout, plus 2 seconds. Raise it.`,
       ),
       ...wholeDays('relay.publishedRetention', publishedRetention),
-      ...choiceProblems(kind, chosen),
+      ...choiceProblems(kind, { ...chosen, orderBy: props.orderBy }),
       ...kind.relayProblems(database, chosen),
       ...(vpc && vpcSubnets ? subnetProblems('relay.vpcSubnets', vpc, vpcSubnets) : []),
     ]);
@@ -140,6 +147,7 @@ export class DatabaseOutboxRelay extends Construct {
       maxAttempts: props.maxAttempts ?? 10,
       publishedRetentionDays: publishedRetention.toDays(),
       pollMs: poll.toMilliseconds(),
+      ...(props.orderBy !== undefined && { orderBy: props.orderBy }),
     };
     const server = DATABASE_NAMES[kind.engine];
     const sourcesText = () => JSON.stringify(props.sources());
@@ -196,11 +204,14 @@ export class DatabaseOutboxRelay extends Construct {
   }
 }
 
-function choiceProblems({ choices }: DatabaseKind, chosen: Readonly<Record<string, unknown>>): string[] {
-  return Object.entries(choices).flatMap(([name, values]) =>
+/** The words of an option of every relay. */
+const ORDERS = { orderBy: ['aggregate'] } as const;
+
+function choiceProblems({ choices }: DatabaseKind, given: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries({ ...choices, ...ORDERS }).flatMap(([name, values]) =>
     unless(
-      chosen[name] === undefined || values.some((value) => value === chosen[name]),
-      `relay.${name} is ${JSON.stringify(chosen[name])}, but must be ${values.map((value) => `"${value}"`).join(' or ')}. Use it, or omit ${name}.`,
+      given[name] === undefined || values.some((value) => value === given[name]),
+      `relay.${name} is ${JSON.stringify(given[name])}, but must be ${values.map((value) => `"${value}"`).join(' or ')}. Use it, or omit ${name}.`,
     ),
   );
 }

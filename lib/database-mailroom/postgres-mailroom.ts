@@ -8,29 +8,18 @@ import type { DatabaseKind } from './database-kind.ts';
 import { DatabaseMailroom, type DatabaseMailroomProps } from './database-mailroom.ts';
 import type { DatabaseRelayOptions } from './database-outbox-relay.ts';
 
-/** Options of the relay of a {@link PostgresMailroom}. */
-export interface PostgresRelayOptions extends DatabaseRelayOptions {
-  /**
-   * `aggregate` publishes the events of an aggregate one after another. A DEAD event holds up those behind it until it is requeued or discarded.
-   *
-   * @default in any order
-   */
-  readonly orderBy?: 'aggregate';
-}
-
 /** Properties of a {@link PostgresMailroom}. Migrate its database with `npx cdk-mailroom postgres migrate`. */
 export interface PostgresMailroomProps extends DatabaseMailroomProps {
   /** @default the default of each option */
-  readonly relay?: PostgresRelayOptions;
+  readonly relay?: DatabaseRelayOptions;
 }
 
 const KIND: DatabaseKind = {
   ...POSTGRES,
-  choices: { orderBy: ['aggregate'] },
+  choices: {},
   relayProblems: () => [],
   inboxProblems: () => [],
-  relayVariables: (config, { orderBy }) =>
-    postgresRelaySettings.encode({ ...config, ...(orderBy !== undefined && { orderBy: 'aggregate' }) }),
+  relayVariables: postgresRelaySettings.encode,
   producerVariables: postgresProducerSettings.encode,
 };
 

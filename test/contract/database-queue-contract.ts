@@ -58,6 +58,10 @@ export interface QueueRig {
   envelopeOf(eventId: string): Promise<string | undefined>;
   /** Makes every event in the queue due now, as if time had passed. */
   makeDue(): Promise<void>;
+  /** The events that are put off, each with the one of its aggregate that it waits for. */
+  waiting(): Promise<Record<string, string>>;
+  /** An operator's change of a DEAD event. */
+  operate(change: 'requeue' | 'discard', eventId: string): Promise<void>;
   /** Makes the rows of a table older. */
   age(table: 'published' | 'cancelled', days: number): Promise<void>;
   /** Deletes what is older than its retention, and returns the gauges. */

@@ -81,12 +81,21 @@ const consumerOf = (stack: Stack, mailroom: Mailroom, vpc: Vpc) =>
 
 describe('the relay of a MySQL database', () => {
   test('has the settings that its handler reads, logs in as one user, and reaches the port of MySQL', () => {
-    const { stack } = system(() => ({ services: ['billing'], relay: { claim: 'token' } }));
+    const { stack } = system(() => ({
+      services: ['billing'],
+      relay: { claim: 'token', orderBy: 'aggregate' },
+    }));
     const [relay, ...others] = functionsOf(stack);
     expect(others).toEqual([]);
     const variables = relay?.Properties.Environment.Variables;
     const config = readMysqlRelayConfig({ ...variables, MAILROOM_TABLE: 'name', MAILROOM_BUS: 'bus' });
-    expect(config).toMatchObject({ sources: ['billing'], pollMs: 500, claimLeaseMs: 30_000, claim: 'token' });
+    expect(config).toMatchObject({
+      sources: ['billing'],
+      pollMs: 500,
+      claimLeaseMs: 30_000,
+      claim: 'token',
+      orderBy: 'aggregate',
+    });
     expect(variables.MAILROOM_POSTGRES).toBeUndefined();
     expect(JSON.stringify(variables.MAILROOM_MYSQL)).toMatch(/"mailroom\\.*mailroom_relay_login.*iam/);
     expect(statements(stack)).toMatch(/rds-db:connect.*\/mailroom_relay_login"/i);
@@ -205,12 +214,12 @@ describe('refused at synth', () => {
     );
   });
 
-  test('a claim that is neither of the two, an option of PostgreSQL, a login that is too long, a bad time', () => {
+  test('a claim that is neither of the two, an unknown order, a login that is too long, a bad time', () => {
     const refused = (relay: object) => () => system(() => ({ relay }));
     expect(refused({ claim: 'guess' })).toThrow(
       /relay\.claim is "guess", but must be "skip-locked" or "token"/,
     );
-    expect(refused({ orderBy: 'aggregate' })).toThrow(/orderBy/);
+    expect(refused({ orderBy: 'time' })).toThrow(/relay\.orderBy is "time", but must be "aggregate"/);
     expect(refused({ user: 'x'.repeat(33) })).toThrow(/1 to 32 lower-case letters/);
     expect(refused({ poll: Duration.millis(10) })).toThrow(/relay\.poll is 10 millis/);
   });

@@ -98,6 +98,59 @@ describe('a server without SKIP LOCKED', () => {
   });
 });
 
+describe('a server that forgets numbers when it restarts', () => {
+  const versions: readonly (readonly [version: string, isRefused: boolean])[] = [
+    ['5.7.44-log', true],
+    ['5.7.mysql_aurora.2.11.5', true],
+    ['10.2.3-MariaDB', true],
+    ['10.2.4-MariaDB', false],
+    ['5.5.5-10.1.48-MariaDB', true],
+    ['8.0.0', false],
+    ['8.4.3', false],
+    ['11.4.2-MariaDB-log', false],
+  ];
+  test.each(versions)('%s has a problem with orderBy: %s', async (version, isRefused) => {
+    await migrateMysql(rig.database);
+    const server = changedDatabase(rig.pool, (query, send) =>
+      send({ ...query, sql: query.sql.replace('VERSION()', `'${version}'`) }),
+    );
+    const found = (await serverProblems(server, 'token', 'aggregate')).map(({ subject }) => subject);
+    expect(found).toEqual(isRefused ? ['orderBy'] : []);
+    expect(await serverProblems(server, 'token')).toEqual([]);
+    const bus = memoryBus();
+    const config = { ...relayConfig({ orderBy: 'aggregate' }), claim: 'token' as const };
+    const relay = createMysqlRelay({ config, database: server, bus, telemetry: memoryTelemetry() });
+    expect((await relay.pass()).failed).toBe(isRefused);
+  });
+});
+
+describe('a schema of version 3', () => {
+  test('gets the order of aggregates, keeps its events, and lets earlier outboxes write; a migration that ended between two statements is completed', async () => {
+    await migrateMysql(rig.database);
+    const outbox = createMysqlOutbox({
+      config: PRODUCER,
+      database: rig.database,
+      telemetry: memoryTelemetry(),
+    });
+    const events = await outbox.commit(async () => [placed(1), placed(2)]);
+    await rig.pool.query(
+      'ALTER TABLE mailroom.pending DROP KEY pending_ordinal, DROP KEY pending_in_aggregate, DROP COLUMN ordinal, DROP COLUMN aggregate_key, DROP COLUMN waits_for',
+    );
+    await rig.pool.query('DELETE FROM mailroom.migration WHERE version = 4');
+    expect(await migrateMysql(rig.database)).toEqual({ from: 3, to: SCHEMA_VERSION });
+    await rig.pool.query(
+      "INSERT INTO mailroom.event (event_id, source, type, aggregate_type, aggregate_id, envelope) SELECT UNHEX('01a1fba644587a419c373f5d2b8e1103'), source, type, aggregate_type, aggregate_id, envelope FROM mailroom.event LIMIT 1",
+    );
+    await rig.pool.query(
+      "INSERT INTO mailroom.pending (event_id, due_at) VALUES (UNHEX('01a1fba644587a419c373f5d2b8e1103'), UTC_TIMESTAMP(6))",
+    );
+    const bus = memoryBus();
+    const config = relayConfig({ orderBy: 'aggregate' });
+    const relay = createMysqlRelay({ config, database: rig.database, bus, telemetry: memoryTelemetry() });
+    expect(await relay.pass()).toMatchObject({ published: events.length + 1, failed: false });
+  });
+});
+
 describe('a relay', () => {
   test('publishes nothing while its server can lose events, and begins once that is put right', async () => {
     await migrateMysql(rig.database);

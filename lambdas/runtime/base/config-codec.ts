@@ -44,6 +44,16 @@ export function integer(env: string, min: number, max: number): Field<number> {
   };
 }
 
+/** One of a few words; it may be missing. */
+export function choice<T extends string>(env: string, words: readonly T[]): Field<T> {
+  return {
+    env,
+    parse: (value) => words.find((word) => word === value),
+    expected: words.join(' or '),
+    optional: true,
+  };
+}
+
 /** A yes or no. */
 export function flag(env: string): Field<boolean> {
   return {

@@ -11,7 +11,7 @@ import { mysqlTransitions } from '../store/mysql/relay-transitions.ts';
 import { refuseServer } from '../store/mysql/server-check.ts';
 import type { Database } from '../store/sql/database.ts';
 import { careForTables } from './mysql-care.ts';
-import { type MysqlRelayConfig, refuseOrder } from './mysql-settings.ts';
+import type { MysqlRelayConfig } from './mysql-settings.ts';
 
 /** Dependencies of {@link createMysqlRelay}. */
 export interface MysqlRelayDeps<Tx> extends DatabaseRelayDeps {
@@ -27,7 +27,7 @@ export interface MysqlRelayDeps<Tx> extends DatabaseRelayDeps {
  * Before its first claim, and again while that fails, it reads the settings of the server: with one that could lose events, it logs
  * `BAD_DATABASE` and publishes nothing.
  *
- * @throws `BAD_CONFIG` if the lease is not longer than a publish, or `config` is that of a relay with `orderBy`
+ * @throws `BAD_CONFIG` if the lease is not longer than a publish
  *
  * @example
  * ```ts
@@ -39,8 +39,7 @@ export interface MysqlRelayDeps<Tx> extends DatabaseRelayDeps {
 export function createMysqlRelay<Tx>(deps: MysqlRelayDeps<Tx>): DatabaseRelay {
   requireGiven('createMysqlRelay', deps, 'config', 'database', 'bus');
   const { database } = deps;
-  const { claim = 'skip-locked', ...config } = deps.config;
-  refuseOrder('config.orderBy', Reflect.get(config, 'orderBy'));
+  const { claim = 'skip-locked', orderBy } = deps.config;
   const parts = { ...relayParts(deps), database: database as Database<unknown>, claim };
   const transitions = mysqlTransitions(parts);
   let isChecked = false;
@@ -48,7 +47,7 @@ export function createMysqlRelay<Tx>(deps: MysqlRelayDeps<Tx>): DatabaseRelay {
     transitions: {
       ...transitions,
       claim: async (limit) => {
-        if (!isChecked) await refuseServer(database, claim);
+        if (!isChecked) await refuseServer(database, claim, orderBy);
         isChecked = true;
         return transitions.claim(limit);
       },

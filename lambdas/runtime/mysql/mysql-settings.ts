@@ -1,5 +1,4 @@
-import { type Environment, settings } from '../base/config-codec.ts';
-import { MailroomError } from '../base/errors.ts';
+import { choice, type Environment, settings } from '../base/config-codec.ts';
 import {
   type DatabaseProducerConfig,
   type DatabaseRelayConfig,
@@ -30,13 +29,7 @@ export const mysqlProducerSettings = databaseProducerSettings(REMEDY);
 export const mysqlRelaySettings = settings<MysqlRelayConfig>(
   {
     ...databaseRelayFields,
-    claim: {
-      env: 'MAILROOM_CLAIM',
-      parse: (given) => (given === 'skip-locked' || given === 'token' ? given : undefined),
-      format: (given) => given,
-      expected: 'skip-locked or token',
-      optional: true,
-    },
+    claim: choice('MAILROOM_CLAIM', ['skip-locked', 'token']),
   },
   REMEDY,
 );
@@ -50,22 +43,12 @@ export function readMysqlProducerConfig(env: Environment): DatabaseProducerConfi
   return mysqlProducerSettings.read(env);
 }
 
-/** @throws `BAD_CONFIG` for a setting that only relays of PostgreSQL have: without it, events would be published in any order, and no error would show that */
-export function refuseOrder(name: string, value: unknown): void {
-  if (value === undefined) return;
-  throw new MailroomError(
-    'BAD_CONFIG',
-    `${name} is ${JSON.stringify(value)}, but a relay of MySQL publishes in any order. Remove it, and give the consumers that need one an order (docs/mysql.md#inbox).`,
-  );
-}
-
 /**
  * Reads the settings of a relay from its environment.
  *
- * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range, or if `MAILROOM_ORDER_BY` is set
+ * @throws `BAD_CONFIG`, naming the variable, if one is missing or out of range
  */
 export function readMysqlRelayConfig(env: Environment): MysqlRelayConfig {
-  refuseOrder('MAILROOM_ORDER_BY', env.MAILROOM_ORDER_BY);
   return mysqlRelaySettings.read(env);
 }
 

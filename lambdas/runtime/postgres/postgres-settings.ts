@@ -9,13 +9,7 @@ import { type DatabaseAddress, readDatabaseAddress } from '../store/sql/database
 import { POSTGRES_ADDRESS } from './postgres-url.ts';
 
 /** Settings of a relay of a PostgreSQL database. */
-export interface PostgresRelayConfig extends DatabaseRelayConfig {
-  /**
-   * `aggregate` publishes the events of an aggregate one after another, in the order of writing: lock the aggregate before you write. All relays of the
-   * database need it. @default in any order
-   */
-  readonly orderBy?: 'aggregate' | undefined;
-}
+export type PostgresRelayConfig = DatabaseRelayConfig;
 
 const REMEDY = 'deploy the construct that sets it, or set the variable yourself (docs/postgres.md).';
 
@@ -23,19 +17,7 @@ const REMEDY = 'deploy the construct that sets it, or set the variable yourself 
 export const postgresProducerSettings = databaseProducerSettings(REMEDY);
 
 /** Settings of a relay of a PostgreSQL database. */
-export const postgresRelaySettings = settings<PostgresRelayConfig>(
-  {
-    ...databaseRelayFields,
-    orderBy: {
-      env: 'MAILROOM_ORDER_BY',
-      parse: (given) => (given === 'aggregate' ? given : undefined),
-      format: (given) => given,
-      expected: 'aggregate',
-      optional: true,
-    },
-  },
-  REMEDY,
-);
+export const postgresRelaySettings = settings<PostgresRelayConfig>(databaseRelayFields, REMEDY);
 
 /**
  * Reads the settings of a producer from its environment.

@@ -1,5 +1,5 @@
 import type { ProducerConfig, RelayConfig } from '../base/config.ts';
-import { busName, integer, names, settings, text } from '../base/config-codec.ts';
+import { busName, choice, integer, names, settings, text } from '../base/config-codec.ts';
 
 /** Settings of a service that writes events to its own database. */
 export type DatabaseProducerConfig = Pick<ProducerConfig, 'service' | 'publishes' | 'tableName'>;
@@ -18,6 +18,11 @@ export interface DatabaseRelayConfig
   > {
   /** The pause after a pass that found no event, milliseconds. */
   readonly pollMs: number;
+  /**
+   * `aggregate` publishes the events of an aggregate one after another, in the order of writing: lock the aggregate before you write. All relays of the
+   * database need it. @default in any order
+   */
+  readonly orderBy?: 'aggregate' | undefined;
 }
 
 /** Settings of such a service. `MAILROOM_TABLE` is the dimension `table` of its metrics. @param remedy - ends the error of a variable */
@@ -41,4 +46,5 @@ export const databaseRelayFields = {
   publishedRetentionDays: integer('MAILROOM_PUBLISHED_RETENTION_DAYS', 1, 3_650),
   sources: names('MAILROOM_SOURCES'),
   pollMs: integer('MAILROOM_POLL_MS', 50, 60_000),
+  orderBy: choice('MAILROOM_ORDER_BY', ['aggregate']),
 };

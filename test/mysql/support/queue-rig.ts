@@ -5,6 +5,8 @@ import { createMysqlOutbox } from '../../../lambdas/runtime/mysql/mysql-outbox.t
 import { createMysqlRelay } from '../../../lambdas/runtime/mysql/mysql-relay.ts';
 import type { DatabaseRelayConfig } from '../../../lambdas/runtime/relay/database-config.ts';
 import { systemRandomBytes } from '../../../lambdas/runtime/store/event-id.ts';
+import { idOf } from '../../../lambdas/runtime/store/mysql/expressions.ts';
+import { changeEvents } from '../../../lambdas/runtime/store/mysql/outbox-operator.ts';
 import { mysqlTransitions } from '../../../lambdas/runtime/store/mysql/relay-transitions.ts';
 import type { ClaimMode } from '../../../lambdas/runtime/store/mysql/server-check.ts';
 import { memoryTelemetry } from '../../../testing/memory-telemetry.ts';
@@ -50,7 +52,7 @@ export function queueRigOf(rig: Rig, claim?: ClaimMode): QueueRig {
             TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), due_at) / 1000 AS due_in FROM mailroom.pending ORDER BY event_id`,
         )
       ).map(({ id, held, attempts, last_error, due_in }) => ({
-        eventId: String(id).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
+        eventId: idOf(String(id)),
         isHeld: held === 1,
         attempts: Number(attempts),
         lastError: last_error as string | null,
@@ -67,6 +69,17 @@ export function queueRigOf(rig: Rig, claim?: ClaimMode): QueueRig {
         ?.envelope as string | undefined,
     makeDue: async () => {
       await rig.pool.query('UPDATE mailroom.pending SET due_at = UTC_TIMESTAMP(6)');
+    },
+    waiting: async () =>
+      Object.fromEntries(
+        (
+          await rig.rows(
+            'SELECT LOWER(HEX(event_id)) AS id, LOWER(HEX(waits_for)) AS behind FROM mailroom.pending WHERE waits_for IS NOT NULL',
+          )
+        ).map(({ id, behind }) => [idOf(String(id)), idOf(String(behind))]),
+      ),
+    operate: async (change, eventId) => {
+      await changeEvents(partsOf(), change, [eventId], 'fixed');
     },
     age: async (table, days) => {
       await rig.pool.query(`UPDATE mailroom.${table} SET ${table}_at = ${table}_at - INTERVAL ? DAY`, [days]);

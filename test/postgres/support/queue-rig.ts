@@ -61,6 +61,15 @@ export function queueRigOf(rig: Rig): QueueRig {
     makeDue: async () => {
       await rig.pool.query('UPDATE mailroom.pending SET due_at = clock_timestamp()');
     },
+    waiting: async () =>
+      Object.fromEntries(
+        (await rig.rows('SELECT event_id, waits_for FROM mailroom.pending WHERE waits_for IS NOT NULL')).map(
+          ({ event_id, waits_for }) => [String(event_id), String(waits_for)],
+        ),
+      ),
+    operate: async (change, eventId) => {
+      await rig.pool.query(`SELECT mailroom.${change}(ARRAY[$1::uuid], 'fixed')`, [eventId]);
+    },
     age: async (table, days) => {
       await rig.pool.query(
         `UPDATE mailroom.${table} SET ${table}_at = ${table}_at - $1::int * interval '1 day'`,

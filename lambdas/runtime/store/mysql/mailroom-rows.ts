@@ -35,6 +35,7 @@ const EVENT = {
   status: 'text',
   attempts: 'number',
   isHeld: 'boolean',
+  waitsFor: 'text?',
   dueAt: 'number?',
   deadAt: 'number?',
   publishedAt: 'number?',
@@ -49,7 +50,7 @@ const EVENT = {
 
 const SELECT = `SELECT ${idText('e.event_id')} AS id, ${encoded('e.source')} AS source, ${encoded('e.type')} AS type, ${encoded('e.trace_id')} AS traceId,
   ${encoded('e.envelope')} AS envelope, ${STATUS} AS status, ${numberText('COALESCE(q.attempts, d.attempts, 0)')} AS attempts,
-  ${booleanText('q.fence IS NOT NULL')} AS isHeld, ${epochMs('q.due_at')} AS dueAt, ${epochMs('d.dead_at')} AS deadAt,
+  ${booleanText('q.fence IS NOT NULL')} AS isHeld, ${idText('q.waits_for')} AS waitsFor, ${epochMs('q.due_at')} AS dueAt, ${epochMs('d.dead_at')} AS deadAt,
   ${epochMs('p.published_at')} AS publishedAt, ${epochMs('p.resent_at')} AS resentAt, ${epochMs('c.cancelled_at')} AS cancelledAt,
   ${epochMs('x.discarded_at')} AS discardedAt, ${encoded('x.operator')} AS discardedBy, ${encoded('x.reason')} AS discardedReason,
   ${encoded('COALESCE(q.last_error, d.last_error)')} AS lastError, ${encoded('d.fingerprint')} AS fingerprint
@@ -59,12 +60,13 @@ const SELECT = `SELECT ${idText('e.event_id')} AS id, ${encoded('e.source')} AS 
 /** Reads events. @param rest - the clauses after `SELECT … FROM …` */
 export async function readEvents(sql: Sql, rest: StatementPart): Promise<StoredEventRow[]> {
   const rows = await run(sql, joined([SELECT, rest]), EVENT);
-  return rows.flatMap(({ id, ...row }) => {
+  return rows.flatMap(({ id, waitsFor, ...row }) => {
     const rounded = Object.entries(row).map(([name, value]) => [
       name,
       typeof value === 'number' ? Math.round(value) : value,
     ]);
-    return eventOf('mysql', { ...Object.fromEntries(rounded), id: idOf(id) }) ?? [];
+    const ids = { id: idOf(id), ...(waitsFor !== undefined && { waitsFor: idOf(waitsFor) }) };
+    return eventOf('mysql', { ...Object.fromEntries(rounded), ...ids }) ?? [];
   });
 }
 

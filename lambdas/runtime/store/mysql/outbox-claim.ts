@@ -5,7 +5,9 @@ import { xrayHeaderOf } from '../../observe/trace-context.ts';
 import type { DatabaseRelayConfig } from '../../relay/database-config.ts';
 import type { ClaimedEvent } from '../../relay/database-transitions.ts';
 import type { Database, Sql } from '../sql/database.ts';
+import { type ClaimedGroup, pastParked } from '../sql/past-parked.ts';
 import { readRows } from '../sql/sql-rows.ts';
+import { PLACE, PLACE_COLUMNS, type PlacedEvent, parkWaiting } from './aggregate-order.ts';
 import {
   byIds,
   encoded,
@@ -37,7 +39,7 @@ export interface MysqlClaimDeps {
 const CLAIM_BYTES_MAX = 8_000_000;
 
 /** Without the index, a claim of a short queue would lock every row that it looks at, and others would skip them. */
-const DUE = `SELECT ${idText('event_id')} AS event_id FROM mailroom.pending FORCE INDEX (pending_due_at)
+const DUE = `SELECT ${idText('event_id')} AS event_id, ${PLACE} FROM mailroom.pending FORCE INDEX (pending_due_at)
 WHERE due_at <= ${NOW} ORDER BY due_at LIMIT ?`;
 
 /**
@@ -46,8 +48,12 @@ WHERE due_at <= ${NOW} ORDER BY due_at LIMIT ?`;
  */
 const READ_DUE = { 'skip-locked': `${DUE} FOR UPDATE SKIP LOCKED`, token: DUE } as const;
 
+/** Without SKIP LOCKED, the rows are locked before they are looked at, as parking them needs. */
+const LOCK_DUE = (count: number) =>
+  `SELECT ${idText('event_id')} AS event_id, ${PLACE} FROM ${byIds('pending', count)} WHERE due_at <= ${NOW} FOR UPDATE`;
+
 const LEASE = (count: number) =>
-  `UPDATE ${byIds('pending', count)} SET due_at = ${FROM_NOW}, fence = ${ID} WHERE due_at <= ${NOW}`;
+  `UPDATE ${byIds('pending', count)} SET waits_for = NULL, due_at = ${FROM_NOW}, fence = ${ID} WHERE due_at <= ${NOW}`;
 
 /** The claimed events, without their envelopes. An operator may have removed one from `event`: no source declares it, so it is reported. */
 const READ_CLAIMED = `SELECT ${idText('p.event_id')} AS event_id, ${numberText('p.attempts')} AS attempts, ${encoded('e.source')} AS source,
@@ -71,7 +77,7 @@ const ENVELOPE = { event_id: 'text', envelope: 'base64' } as const;
 
 /**
  * Creates the claim of one relay: a short transaction that leases the rows which have been due the longest, and reads their events. If it
- * fails, nothing is claimed.
+ * fails, nothing is claimed. With `orderBy`, it puts off those that wait for another one of their aggregate.
  *
  * @returns a function that claims at most a number of events
  */
@@ -81,20 +87,38 @@ export function eventClaim({
   clock,
   claim = 'skip-locked',
 }: MysqlClaimDeps): (limit: number) => Promise<ClaimedEvent[]> {
-  return async (limit) => {
-    if (limit < 1) return [];
+  const once = (limit: number): Promise<ClaimedGroup> => {
     const fence = randomUUID();
     // From before the claim: on the database's clock, the lease ends later than this.
     const leaseUntil = clock.now() + config.claimLeaseMs;
     return database.transaction(async (tx) => {
       const sql = database.in(tx);
-      const due = await readRows(sql, READ_DUE[claim], [limit], { event_id: 'text' });
-      if (due.length === 0) return [];
-      const ids = due.map(({ event_id }) => event_id).toSorted();
+      const due = await placedEvents(sql, READ_DUE[claim], [limit]);
+      const ids = config.orderBy === undefined ? idsOf(due) : await inOrder(sql, due);
+      if (ids.length === 0) return { events: [], parked: due.length };
       await sql.query(LEASE(ids.length), [...ids, config.claimLeaseMs, idParameter(fence)]);
-      return readClaimed(sql, fence, leaseUntil);
+      const events = await readClaimed(sql, fence, leaseUntil);
+      return { events, parked: due.length - ids.length };
     });
   };
+
+  /** Those of due events that wait for no other one of their aggregate. */
+  const inOrder = async (sql: Sql, due: readonly PlacedEvent[]) => {
+    const isLocked = claim === 'skip-locked' || due.length === 0;
+    return parkWaiting(sql, isLocked ? due : await placedEvents(sql, LOCK_DUE(due.length), idsOf(due)));
+  };
+
+  return (limit) => pastParked(clock, limit, () => once(limit));
+}
+
+/** In the order of their ids, in which rows are locked. */
+async function placedEvents(sql: Sql, text: string, values: readonly unknown[]): Promise<PlacedEvent[]> {
+  const rows = await readRows(sql, text, values, { event_id: 'text', ...PLACE_COLUMNS });
+  return rows.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1));
+}
+
+function idsOf(events: readonly PlacedEvent[]): string[] {
+  return events.map(({ event_id }) => event_id);
 }
 
 async function readClaimed(sql: Sql, fence: string, leaseUntil: number): Promise<ClaimedEvent[]> {

@@ -1,10 +1,11 @@
 import type { MintedEvent } from '../../outbox/outbox-entry.ts';
 import type { Sql } from '../sql/database.ts';
 import type { OutboxStatements } from '../sql/database-outbox.ts';
-import { readRows } from '../sql/sql-rows.ts';
+import { readOneRow, readRows } from '../sql/sql-rows.ts';
+import { aggregateKey } from './aggregate-order.ts';
 import { refuseUncapturable } from './capture-check.ts';
 import { type CommitProof, wasCommitted } from './commit-outcome.ts';
-import { ID, idParameter, KEY, NOW, TEXT, TIME, textParameter } from './expressions.ts';
+import { ID, idParameter, KEY, NOW, numberText, TEXT, TIME, textParameter } from './expressions.ts';
 import { isRepeatable } from './mysql-error.ts';
 import { makeTransition } from './outbox-transition.ts';
 import { inOneTransaction, requireTransaction } from './whole-transaction.ts';
@@ -18,7 +19,7 @@ const EVENT_ROW = `(${ID}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT})
 
 const CAPTURED_ROW = `(${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT}, ${TEXT})`;
 
-const QUEUE_ROW = `(${ID}, COALESCE(${TIME}, ${NOW}))`;
+const QUEUE_ROW = `(${ID}, COALESCE(${TIME}, ${NOW}), ${ID})`;
 
 /** The event was cancelled before. A locking read: a snapshot may be older than another cancellation. */
 const CANCELLED = `SELECT 1 AS one FROM mailroom.cancelled c JOIN mailroom.event e USING (event_id)
@@ -34,6 +35,7 @@ WHERE c.event_id = ${ID} AND CAST(e.source AS BINARY) = ${KEY} LOCK IN SHARE MOD
 export const mysqlOutboxStatements: OutboxStatements<CommitProof> = {
   factory: 'createMysqlOutbox',
   requireTransaction,
+  betweenOthers: keepingLastInsertId,
   inOneTransaction: (sql, run) => inOneTransaction(sql, 'mailroom_outbox', run),
   insert: async (sql, minted) => {
     await insertAll(sql, minted, insertPart);
@@ -61,6 +63,7 @@ export function capturedStatements(): OutboxStatements<CommitProof> {
   let isChecked = false;
   return {
     ...mysqlOutboxStatements,
+    betweenOthers: undefined,
     insert: async (sql, minted) => {
       if (!isChecked) await refuseUncapturable(sql);
       isChecked = true;
@@ -68,6 +71,14 @@ export function capturedStatements(): OutboxStatements<CommitProof> {
       return { table: 'captured', id: minted[0].eventId };
     },
   };
+}
+
+/** Each row of the queue gets a number. LAST_INSERT_ID() would return it to the caller, in place of that of a row of theirs. */
+async function keepingLastInsertId(sql: Sql, write: () => Promise<unknown>): Promise<void> {
+  const last = `SELECT ${numberText('LAST_INSERT_ID()')} AS id`;
+  const { id } = await readOneRow(sql, last, [], { id: 'text' });
+  await write();
+  await sql.query('DO LAST_INSERT_ID(CAST(? AS UNSIGNED))', [id]);
 }
 
 /** Inserts all rows of these events, or none. */
@@ -92,9 +103,14 @@ async function insertPart(sql: Sql, part: readonly MintedEvent[]): Promise<void>
     part.flatMap((event) => [idParameter(event.eventId), ...textsOf(event)]),
   );
   await sql.query(
-    `INSERT INTO mailroom.pending (event_id, due_at) VALUES ${part.map(() => QUEUE_ROW).join(', ')}`,
-    part.flatMap(({ eventId, dueAt }) => [idParameter(eventId), dueAt ?? null]),
+    `INSERT INTO mailroom.pending (event_id, due_at, aggregate_key) VALUES ${part.map(() => QUEUE_ROW).join(', ')}`,
+    part.flatMap((event) => [idParameter(event.eventId), event.dueAt ?? null, keyOf(event)]),
   );
+}
+
+/** A scheduled event has no place in its aggregate: those that are written until it is due do not wait for it. */
+function keyOf({ dueAt, entry, aggregate }: MintedEvent): string | null {
+  return dueAt === undefined ? aggregateKey(entry.source, aggregate.type, aggregate.id) : null;
 }
 
 async function insertCaptured(sql: Sql, part: readonly MintedEvent[]): Promise<void> {

@@ -2,18 +2,8 @@ import type { EventTransition } from '../../outbox/outbox-transitions.ts';
 import type { OutboxStatus } from '../outbox-row.ts';
 import type { Sql } from '../sql/database.ts';
 import { readRows } from '../sql/sql-rows.ts';
-import {
-  byIds,
-  FROM_NOW,
-  ID,
-  idParameter,
-  idText,
-  KEY,
-  NOW,
-  TEXT,
-  TIME,
-  textParameter,
-} from './expressions.ts';
+import { PLACE, PLACE_COLUMNS, wakeNext } from './aggregate-order.ts';
+import { byIds, FROM_NOW, ID, idParameter, KEY, NOW, TEXT, TIME, textParameter } from './expressions.ts';
 
 type TransitionColumns = Readonly<
   Partial<Record<keyof EventTransition['set'], readonly [column: string, value: string]>>
@@ -61,8 +51,9 @@ export async function makeTransition(
   const id = idParameter(eventId);
   const table = from[0].toLowerCase();
   const where = from[0] === 'DEAD' ? `WHERE p.event_id = ${ID}` : ONLY[only];
-  const lock = `SELECT ${idText('p.event_id')} AS event_id FROM mailroom.${table} p ${where} FOR UPDATE`;
-  if ((await readRows(sql, lock, [id, ...of], {})).length === 0) return false;
+  const lock = `SELECT ${PLACE} FROM mailroom.${table} p ${where} FOR UPDATE`;
+  const [place] = await readRows(sql, lock, [id, ...of], PLACE_COLUMNS);
+  if (place === undefined) return false;
   const values: unknown[] = [];
   const given = Object.entries(set).flatMap(([name, value]) => {
     const [column, expression] = COLUMNS[set.status ?? 'PENDING'][name as keyof TransitionColumns] ?? [];
@@ -81,8 +72,14 @@ export async function makeTransition(
     ]);
     return true;
   }
+  // Its place goes with an event that is still to be published.
+  if (place.aggregate_key !== undefined && (set.status === 'DEAD' || set.status === 'PENDING')) {
+    given.push(['ordinal', '?'], ['aggregate_key', ID]);
+    values.push(place.ordinal, place.aggregate_key);
+  }
   await insertInto(sql, set.status, [id], given, values);
   await sql.query(`DELETE FROM mailroom.${table} WHERE event_id = ${ID}`, [id]);
+  if (set.status === 'DISCARDED') await wakeNext(sql, [place]);
   return true;
 }
 

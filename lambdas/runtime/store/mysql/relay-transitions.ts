@@ -14,6 +14,7 @@ import type { ClaimedEvent, DatabaseTransitions } from '../../relay/database-tra
 import type { RandomBytes } from '../event-id.ts';
 import type { Sql } from '../sql/database.ts';
 import { readRows } from '../sql/sql-rows.ts';
+import { type EventPlace, PLACE, PLACE_COLUMNS, wakeNext } from './aggregate-order.ts';
 import { byIds, ID, idParameter, idText, NOW, TEXT, textParameter } from './expressions.ts';
 import { isRepeatable, isRetryable, mysqlErrno } from './mysql-error.ts';
 import { eventClaim, type MysqlClaimDeps } from './outbox-claim.ts';
@@ -27,7 +28,9 @@ export interface MysqlTransitionDeps extends MysqlClaimDeps {
 
 /** All relays lock rows in the order of their ids: otherwise two marks of the same events can wait for each other. */
 const LOCKED = (table: 'pending' | 'dead', count: number, only = '') =>
-  `SELECT ${idText('event_id')} AS event_id FROM ${byIds(table, count)}${only} FOR UPDATE`;
+  `SELECT ${idText('event_id')} AS event_id, ${PLACE} FROM ${byIds(table, count)}${only} FOR UPDATE`;
+
+const LOCKED_COLUMNS = { event_id: 'text', ...PLACE_COLUMNS } as const;
 
 const RELEASED = (count: number) =>
   `UPDATE ${byIds('pending', count)} SET fence = NULL, last_error = COALESCE(${TEXT}, last_error),
@@ -76,7 +79,11 @@ export function mysqlTransitions(deps: MysqlTransitionDeps): DatabaseTransitions
     markPublished: async (rows) => {
       if (rows.length === 0) return [];
       countPublished(deps, rows);
-      const marked = await recorded((sql) => mark(sql, idsOf(rows)), rows, UNMARKED);
+      const marked = await recorded(
+        (sql) => mark(sql, idsOf(rows), config.orderBy !== undefined),
+        rows,
+        UNMARKED,
+      );
       return marked === undefined ? rows : [];
     },
 
@@ -91,7 +98,7 @@ export function mysqlTransitions(deps: MysqlTransitionDeps): DatabaseTransitions
             sql,
             LOCKED('pending', rows.length, only),
             [...idsOf(rows), idParameter(first.fence)],
-            { event_id: 'text' },
+            LOCKED_COLUMNS,
           );
           const ids = held.map(({ event_id }) => event_id);
           if (ids.length > 0)
@@ -121,16 +128,21 @@ export function mysqlTransitions(deps: MysqlTransitionDeps): DatabaseTransitions
 /**
  * Marks events as published under any claim, because they *were* published; also those that became DEAD meanwhile. One that is in
  * neither table was marked by another relay.
+ *
+ * @param wakes - makes the next event of each aggregate due
  */
-async function mark(sql: Sql, ids: readonly string[]): Promise<true> {
+async function mark(sql: Sql, ids: readonly string[], wakes: boolean): Promise<true> {
   let left = ids;
+  const places: EventPlace[] = [];
   for (const table of ['pending', 'dead'] as const) {
     if (left.length === 0) break;
-    const locked = await readRows(sql, LOCKED(table, left.length), left, { event_id: 'text' });
+    const locked = await readRows(sql, LOCKED(table, left.length), left, LOCKED_COLUMNS);
+    places.push(...locked);
     const found = locked.map(({ event_id }) => event_id);
     if (found.length > 0) await moveToPublished(sql, table, found);
     left = left.filter((id) => !found.includes(id));
   }
+  if (wakes) await wakeNext(sql, places);
   return true;
 }
 

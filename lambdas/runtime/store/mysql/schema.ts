@@ -1,3 +1,4 @@
+import { AGGREGATE_ORDER } from './aggregate-order.ts';
 import { CAPTURE_COLUMNS, CAPTURE_TABLES, CAPTURED_COLUMNS, DELETE_CAPTURED } from './capture-schema.ts';
 
 /** One step of the schema, in the order of their versions, which begin at 1. A released step is never changed. */
@@ -48,7 +49,7 @@ export const PREPARE: readonly string[] = [
  * - `pending` is the queue. Events of `captured` have no place in it: a connector reads them from the binlog.
  * - `commit` has a row of each transaction without events, by which its producer recognizes it after a lost answer. It is kept for a day.
  * - `last_sequence` has the last applied sequence of each aggregate at a consumer with an order. Its rows are never deleted.
- * - Times are UTC. No table has a sequence: a reader that follows one misses events that commit late.
+ * - Times are UTC. No reader follows `ordinal`, the number of an event in its aggregate: it would miss events that commit late.
  * - Keys of text are bytes: collations of MySQL ignore trailing spaces.
  */
 export const MIGRATIONS: readonly MysqlMigration[] = [
@@ -211,4 +212,5 @@ export const MIGRATIONS: readonly MysqlMigration[] = [
       DELETE_CAPTURED,
     ],
   },
+  { version: 4, statements: AGGREGATE_ORDER },
 ];

@@ -1,6 +1,7 @@
 import { MailroomError } from '../../base/errors.ts';
+import type { DatabaseRelayConfig } from '../../relay/database-config.ts';
 import type { Sql } from '../sql/database.ts';
-import { readRows } from '../sql/sql-rows.ts';
+import { readOneRow, readRows } from '../sql/sql-rows.ts';
 import { mysqlErrno } from './mysql-error.ts';
 import { TABLES } from './schema.ts';
 
@@ -67,13 +68,19 @@ const RULES: readonly SettingRule[] = [
  * Reads the settings of the server of a connection, and the engines and character sets of the tables.
  *
  * @param claim - the way in which the relay claims @default 'skip-locked'
+ * @param orderBy - of the relay @default none
  * @returns the problems, each with its remedy; empty if events are safe
  */
-export async function serverProblems(sql: Sql, claim: ClaimMode = 'skip-locked'): Promise<ServerProblem[]> {
+export async function serverProblems(
+  sql: Sql,
+  claim: ClaimMode = 'skip-locked',
+  orderBy?: DatabaseRelayConfig['orderBy'],
+): Promise<ServerProblem[]> {
   return [
     ...(await settingProblems(sql, RULES)),
     ...(await tableProblems(sql)),
     ...(await claimProblems(sql, claim)),
+    ...(orderBy === undefined ? [] : await orderProblems(sql)),
   ];
 }
 
@@ -135,14 +142,32 @@ async function claimProblems(sql: Sql, claim: ClaimMode): Promise<ServerProblem[
   }
 }
 
+/** The first versions that keep the next number of a table when they are restarted. */
+const KEEPS_NUMBERS = { MariaDB: [10, 2, 4], MySQL: [8, 0, 0] } as const;
+
+/** After a restart, earlier ones count on from the greatest number in the queue: an event could be published before a DEAD one of its aggregate. */
+async function orderProblems(sql: Sql): Promise<ServerProblem[]> {
+  const { version } = await readOneRow(sql, 'SELECT VERSION() AS version', [], { version: 'text' });
+  const first = KEEPS_NUMBERS[version.includes('MariaDB') ? 'MariaDB' : 'MySQL'];
+  const [major = 0, minor = 0, patch = 0] = (/^[\d.]+/.exec(version)?.[0] ?? '').split('.').map(Number);
+  const difference = [major - first[0], minor - first[1], patch - first[2]].find((part) => part !== 0);
+  if (difference === undefined || difference > 0) return [];
+  const text = `The server ${version} forgets the numbers of events when it restarts, so orderBy cannot keep their order. Update it to MySQL 8.0 or MariaDB 10.2.4, or remove orderBy (MAILROOM_ORDER_BY).`;
+  return [{ subject: 'orderBy', text }];
+}
+
 /** @throws `BAD_DATABASE` with everything that is wrong with the settings of the server */
 export async function refuseSettings(sql: Sql): Promise<void> {
   refuse(await settingProblems(sql, RULES));
 }
 
 /** @throws `BAD_DATABASE` with everything that is wrong with the server or the tables */
-export async function refuseServer(sql: Sql, claim?: ClaimMode): Promise<void> {
-  refuse(await serverProblems(sql, claim));
+export async function refuseServer(
+  sql: Sql,
+  claim?: ClaimMode,
+  orderBy?: DatabaseRelayConfig['orderBy'],
+): Promise<void> {
+  refuse(await serverProblems(sql, claim, orderBy));
 }
 
 function refuse(problems: readonly ServerProblem[]): void {

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import type { RelayConfig } from '../../base/config.ts';
 import { PUT_EVENTS_BYTES_MAX } from '../../bus/event-bus.ts';
 import { xrayHeaderOf } from '../../observe/trace-context.ts';
+import type { DatabaseRelayConfig } from '../../relay/database-config.ts';
 import type { ClaimedEvent } from '../../relay/database-transitions.ts';
+import { pastParked } from '../sql/past-parked.ts';
 import { IN_ORDER } from './aggregate-order.ts';
 import { claimRange, SETTLED_MS } from './claim-range.ts';
 import type { Sql } from './sql.ts';
@@ -14,12 +15,9 @@ import { refuseBlind, seesAll } from './whole-view.ts';
 export interface ClaimDeps {
   /** Those of its relay. */
   readonly config: Pick<
-    RelayConfig,
-    'claimLeaseMs' | 'maxAttempts' | 'publishedRetentionDays' | 'publishTimeoutMs' | 'sources'
-  > & {
-    /** The events of an aggregate are published one after another. @default in any order */
-    readonly orderBy?: 'aggregate' | undefined;
-  };
+    DatabaseRelayConfig,
+    'claimLeaseMs' | 'maxAttempts' | 'orderBy' | 'publishedRetentionDays' | 'publishTimeoutMs' | 'sources'
+  >;
   readonly database: Sql;
   readonly clock: Clock;
 }
@@ -70,9 +68,6 @@ const CLAIMED = {
   attempts: 'number',
 } as const;
 
-/** The longest time for which a call only puts off events that wait for others of their aggregate, milliseconds. */
-const PARKING_MAX_MS = 5_000;
-
 /** Creates the claim of one relay. @returns a function that claims the events that have been due the longest, at most a number of them */
 export function eventClaim({
   config,
@@ -95,15 +90,7 @@ export function eventClaim({
     );
     return { events, parked: rows[0]?.parked ?? 0 };
   };
-  return async (limit, fully) => {
-    if (limit < 1) return [];
-    const until = clock.now() + PARKING_MAX_MS;
-    for (;;) {
-      const { events, parked } = await claim(limit, fully);
-      // Events of other aggregates may be behind those that it has put off.
-      if (events.length > 0 || parked < limit || clock.now() >= until) return events;
-    }
-  };
+  return (limit, fully) => pastParked(clock, limit, () => claim(limit, fully));
 }
 
 function claimedEvent(

@@ -107,6 +107,8 @@ export interface OutboxStatements<Proof> {
   readonly factory: string;
   /** Refuses a connection that is in no transaction. @throws `NO_TRANSACTION` @default each write is one statement */
   requireTransaction?(sql: Sql): Promise<void>;
+  /** Runs a write between statements of the caller, whose session it leaves as it was. @default a write changes nothing there */
+  betweenOthers?(sql: Sql, write: () => Promise<unknown>): Promise<unknown>;
   /** Runs the function of a commit, and refuses one that ended its transaction, also if it throws. @throws `TRANSACTION_ENDED` @default a later statement fails then */
   inOneTransaction?<T>(sql: Sql, run: () => Promise<T>): Promise<T>;
   /** Writes events and their places in the queue. @returns the proof that their transaction was committed */
@@ -214,18 +216,18 @@ export function databaseOutbox<Tx, Proof>(
       const sql = database.in(tx);
       await inTurn(tx, async () => {
         await statements.requireTransaction?.(sql);
-        await statements.insert(sql, [first, ...more]);
+        const insert = () => statements.insert(sql, [first, ...more]);
+        await (statements.betweenOthers?.(sql, insert) ?? insert());
       });
       return minted.map(envelopeOf);
     },
     cancel: async (tx, eventId) => {
       const now = clock.now();
       const cancellation = cancelled(eventId, config.service, now);
-      const event = { eventId, dueAt: eventIdTime(eventId), now };
       const sql = database.in(tx);
       const isCancelled = await inTurn(tx, async () => {
         await statements.requireTransaction?.(sql);
-        return statements.cancel(sql, event, cancellation);
+        return statements.cancel(sql, { eventId, dueAt: eventIdTime(eventId), now }, cancellation);
       });
       return isCancelled ? 'cancelled' : 'too-late';
     },

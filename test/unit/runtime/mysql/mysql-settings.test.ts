@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createMysqlRelay } from '../../../../lambdas/runtime/mysql/mysql-relay.ts';
 import { readMysqlRelayConfig, readMysqlSettings } from '../../../../lambdas/runtime/mysql/mysql-settings.ts';
 import { tlsOption } from '../../../../lambdas/runtime/mysql/mysql-url.ts';
 
@@ -58,7 +57,7 @@ describe('the address of a MySQL database', () => {
   });
 });
 
-test('a relay refuses a claim that is neither of the two', () => {
+test('a relay refuses a claim that is neither of the two, and an unknown order', () => {
   const env = {
     MAILROOM_TABLE: 'shop',
     MAILROOM_BUS: 'shop',
@@ -72,20 +71,6 @@ test('a relay refuses a claim that is neither of the two', () => {
   expect(readMysqlRelayConfig(env).claim).toBeUndefined();
   expect(readMysqlRelayConfig({ ...env, MAILROOM_CLAIM: 'token' }).claim).toBe('token');
   expect(() => readMysqlRelayConfig({ ...env, MAILROOM_CLAIM: 'guess' })).toThrow('MAILROOM_CLAIM');
-});
-
-describe('a relay of MySQL with orderBy of PostgreSQL', () => {
-  const refusal = expect.objectContaining({
-    code: 'BAD_CONFIG',
-    message: expect.stringContaining('publishes in any order'),
-  });
-
-  test('is refused by its variable', () => {
-    expect(() => readMysqlRelayConfig({ MAILROOM_ORDER_BY: 'aggregate' })).toThrow(refusal);
-  });
-
-  test('is refused by its configuration', () => {
-    const config = { orderBy: 'aggregate' } as never;
-    expect(() => createMysqlRelay({ config, database: {} as never, bus: {} as never })).toThrow(refusal);
-  });
+  expect(readMysqlRelayConfig({ ...env, MAILROOM_ORDER_BY: 'aggregate' }).orderBy).toBe('aggregate');
+  expect(() => readMysqlRelayConfig({ ...env, MAILROOM_ORDER_BY: 'time' })).toThrow('MAILROOM_ORDER_BY');
 });
