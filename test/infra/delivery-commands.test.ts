@@ -7,7 +7,7 @@ import { resources, synthStage } from './synth.ts';
 const page = readFileSync(new URL('../../docs/operating.md', import.meta.url), 'utf8');
 
 /** Commands that have subcommands. */
-const GROUPS = new Set(['dlq', 'events', 'messages', 'order', 'postgres']);
+const GROUPS = new Set(['dlq', 'events', 'messages', 'mysql', 'order', 'postgres']);
 
 describe('a command that an alarm tells the person on call to run', () => {
   const inPage = [...page.matchAll(/`(?:npx cdk-)?mailroom ([a-z][^`]*)`/g)].map(
