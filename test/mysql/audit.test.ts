@@ -65,7 +65,7 @@ function auditedRig({ rows, server, clear, close }: Rig): AuditedRig {
       ),
     dead: (eventId, at) =>
       run(
-        `INSERT INTO mailroom.dead VALUES (${ID}, ${TIME}, 5, 'Detail is not valid', 'relay')`,
+        `INSERT INTO mailroom.dead (event_id, dead_at, attempts, last_error, fingerprint) VALUES (${ID}, ${TIME}, 5, 'Detail is not valid', 'relay')`,
         idParameter(eventId),
         at,
       ),

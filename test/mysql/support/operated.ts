@@ -71,7 +71,7 @@ export async function pendingEvent(rig: Rig, at = Date.now() - 60_000, dueAt = a
 export async function deadEvent(rig: Rig): Promise<string> {
   const eventId = await storedEvent(rig, Date.now() - 60_000);
   await rig.rows(
-    `INSERT INTO mailroom.dead VALUES (${ID}, ${NOW}, 5, 'Detail is not valid', 'relay InvalidArgument')`,
+    `INSERT INTO mailroom.dead (event_id, dead_at, attempts, last_error, fingerprint) VALUES (${ID}, ${NOW}, 5, 'Detail is not valid', 'relay InvalidArgument')`,
     idParameter(eventId),
   );
   return eventId;
