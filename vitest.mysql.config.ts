@@ -7,7 +7,6 @@ const HANGS_MS = 900_000;
 export default defineConfig({
   test: {
     include: ['test/mysql/**/*.test.ts'],
-    exclude: ['**/*.nightly.test.ts'],
     testTimeout: HANGS_MS,
     hookTimeout: HANGS_MS,
     // What they import takes seconds to load: once for each worker and not for each file. What a test stubs is put back.

@@ -54,10 +54,14 @@ export function steppedWorker(
   };
 }
 
-/** Returns the number of transactions that wait for the lock of another one. */
+/**
+ * Returns the number of transactions that wait for the lock of another one, as the lock table says at this moment. The counters of the server still count
+ * a transaction whose lock was granted, until its thread runs, and INNODB_TRX is a cache.
+ */
 export async function waitingIn(pool: Pool): Promise<number> {
-  const [rows] = await pool.query("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'");
-  return Number((rows as { Value: string }[])[0]?.Value);
+  const [rows] = await pool.query('SHOW ENGINE INNODB STATUS');
+  const [status] = rows as { Status: string }[];
+  return status?.Status.match(/TRX HAS BEEN WAITING/g)?.length ?? 0;
 }
 
 /** Ends a session, and waits until its transaction has ended. */
