@@ -3,7 +3,7 @@ import { ALTERNATIVES } from './alternatives/systems.ts';
 import { jumpingClock, type Workload } from './alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from './assumptions.ts';
 import { createMeteredAws } from './aws/metered-aws.ts';
-import { MAILROOM, ORDER_AND_TIME, UNCOMPRESSED } from './cost/mailroom.ts';
+import { LIMIT_REACHED, MAILROOM, ORDER_AND_TIME, UNCOMPRESSED } from './cost/mailroom.ts';
 import { lambdaMs, measure, total, usageOf, usdPerMillion } from './cost/measure.ts';
 import {
   casesTable,
@@ -51,6 +51,7 @@ export const cost: Part = {
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
     say('ordered consumers, scheduled events and bridges');
     const ordered = await plainRuns(ORDER_AND_TIME, quick ? QUICK_BATCH : BATCH);
+    const limited = await plainRuns([LIMIT_REACHED], quick ? QUICK_BATCH : BATCH);
     const cases: Measured[] = [];
     for (const workload of quick ? [] : OTHER_CASES) {
       const { payloadBytes, consumers, retries, batchSize } = workload;
@@ -66,7 +67,7 @@ export const cost: Part = {
     return {
       json: {
         cost: [...plain, ...ordered, ...cases].map(costRecord),
-        steps: [...plain, ...ordered].flatMap(stepRecords),
+        steps: [...plain, ...ordered, ...limited].flatMap(stepRecords),
         standing: standing.map(standingRecord),
       },
       tables: [

@@ -41,6 +41,9 @@ export const OrderPlaced = defineEvent({ ...EVENT, schema });
 /** The same, numbered for ordered consumers. */
 export const NumberedOrderPlaced = defineEvent({ ...EVENT, schema, sequence: true });
 
+/** Less than the events of a batch: all but the first of one key wait once. */
+const LIMIT_PER_SECOND = 0.1;
+
 /** The differences between the consumers of the runs. */
 export interface ConsumerVariant {
   /**
@@ -50,6 +53,8 @@ export interface ConsumerVariant {
   readonly handler: 'transactional' | 'leased' | 'leased, once' | 'bridge';
   /** @default none: the events have no sequence */
   readonly order?: EventOrder;
+  /** The limit of a leased handler: each event has its own key, or all have one, so that they wait. @default none */
+  readonly limit?: 'own key' | 'one key';
 }
 
 /** The dependencies of a consumer that are shared with the other parts of a run. */
@@ -130,7 +135,7 @@ function bridgeOf(aws: MeteredAws, { order }: ConsumerVariant): readonly Handler
 
 /** A handler that writes one row per event, and fails once first if the workload says so. */
 function handlerOf(
-  { handler, order }: ConsumerVariant,
+  { handler, order, limit }: ConsumerVariant,
   consumer: string,
   mayFail: (consumer: string, order: string) => void,
 ): Handler {
@@ -142,10 +147,16 @@ function handlerOf(
       return { writes: writes(data.orderId) };
     });
   }
-  return leased(definition, async ({ data }, ctx) => {
-    mayFail(consumer, data.orderId);
-    if (handler === 'leased, once')
-      await ctx.once('charge', async () => ({ chargeId: `charge-${data.orderId}` }));
-    await ctx.commit({ writes: writes(data.orderId) });
-  });
+  const key = ({ data }: { readonly data: z.infer<typeof schema> }) =>
+    limit === 'own key' ? data.orderId : 'merchant-1';
+  return leased(
+    definition,
+    async ({ data }, ctx) => {
+      mayFail(consumer, data.orderId);
+      if (handler === 'leased, once')
+        await ctx.once('charge', async () => ({ chargeId: `charge-${data.orderId}` }));
+      await ctx.commit({ writes: writes(data.orderId) });
+    },
+    { limit: limit && { key, perSecond: LIMIT_PER_SECOND } },
+  );
 }

@@ -33,11 +33,12 @@ export const AT_ONCE_AGAIN = mailroom('mailroom (transactional, published again)
   publisher: 'both',
 });
 
-/** Ordered consumers, scheduled events for an unordered one, and bridges. */
+/** Ordered and limited consumers, scheduled events for an ordinary one, and bridges. */
 export const ORDER_AND_TIME: readonly System[] = [
   mailroom('mailroom (transactional, strict)', { handler: 'transactional', order: strict() }),
   mailroom('mailroom (transactional, latest)', { handler: 'transactional', order: latest() }),
   mailroom('mailroom (leased, strict)', { handler: 'leased', order: strict() }),
+  mailroom('mailroom (leased, limit)', { handler: 'leased', limit: 'own key' }),
   mailroom('mailroom (transactional, scheduled)', { handler: 'transactional', schedule: 'due' }),
   mailroom('mailroom (scheduled, cancelled)', { handler: 'transactional', schedule: 'cancelled' }),
   mailroom('mailroom (scheduled, cancelled in a transaction)', {
@@ -47,6 +48,12 @@ export const ORDER_AND_TIME: readonly System[] = [
   mailroom('mailroom (bridge to SQS)', { handler: 'bridge' }),
   mailroom('mailroom (bridge to SQS FIFO, strict)', { handler: 'bridge', order: strict() }),
 ];
+
+/** Leased handlers with a limit, of which all but the first event of a batch wait once. */
+export const LIMIT_REACHED = mailroom('mailroom (leased, limit, waits once)', {
+  handler: 'leased',
+  limit: 'one key',
+});
 
 function mailroom(name: string, variant: MailroomVariant): System {
   const publishes = variant.schedule === undefined ? 'at least once' : 'at least once unless cancelled';

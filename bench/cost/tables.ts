@@ -106,13 +106,13 @@ export async function stepsTable(plain: readonly Measured[]): Promise<FigureTabl
   };
 }
 
-/** Ordered consumers, scheduled events and bridges, beside ordinary ones. */
+/** Ordered and limited consumers, scheduled events and bridges, beside ordinary ones. */
 export function orderTable(plain: readonly Measured[]): FigureTable {
   const { transactional, leased } = MAILROOM;
   return {
     name: 'cost-order',
     title:
-      'Ordered, scheduled and forwarded events, one consumer: units of one event, and US dollars per million',
+      'Ordered, limited, scheduled and forwarded events, one consumer: units of one event, and US dollars per million',
     head: [
       'system',
       ...PAYLOADS.map((bytes) => `write units, ${bytesText(bytes)}`),

@@ -1,4 +1,6 @@
-import type { ProcessingRow } from '../../lambdas/runtime/store/inbox-row.ts';
+import { limitWaitOf, pastAttemptsOf } from '../../lambdas/runtime/inbox/past-attempts.ts';
+import type { InboxRow, LimitWait, ProcessingRow } from '../../lambdas/runtime/store/inbox-row.ts';
+import { clipped } from '../terminal/output.ts';
 
 /** Describes how a claim ended without a result: `ran out of time; 2 claims in a row were left unfinished`. */
 export function unfinishedText({
@@ -22,4 +24,17 @@ export function attemptText(attempt: number, maxAttempts: number): string {
 /** Describes an unreadable row. @param problem - the reason, as in {@link InboxState} */
 export function unreadableText(problem: string): string {
   return `cannot be read: ${problem}`;
+}
+
+/** Returns the limit for which a message waits: its last claim ended with that wait, as the time of the entry shows. */
+export function limitOfRow(row: InboxRow | undefined): LimitWait | undefined {
+  if (row?.status !== 'FAILED') return undefined;
+  const { at = 0 } = pastAttemptsOf(row.pastAttempts).at(-1) ?? {};
+  return at >= (row.claimedAt ?? 0) ? limitWaitOf(row.pastAttempts)?.limit : undefined;
+}
+
+/** Names the limit for which a message waits: `the limit "bank" of "m-1"`; `undefined` if it waits for none. */
+export function limitText(row: InboxRow | undefined): string | undefined {
+  const limit = limitOfRow(row);
+  return limit && `the limit "${clipped(limit.name)}" of "${clipped(limit.key)}"`;
 }

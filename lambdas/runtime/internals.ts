@@ -41,10 +41,12 @@ export type { ProcessingDeps } from './consume/consumer-context.ts';
 export type {
   HandlerOptions,
   LeasedHandler,
+  LeasedOptions,
   OnceEachOptions,
   TransactionalHandler,
 } from './consume/handler.ts';
 export type { ProviderResponse } from './consume/http-status.ts';
+export type { HandlerLimit, Limit } from './consume/limits.ts';
 export type { DataFilter, FilterOperator, Scalar, TextOperator } from './events/data-filter.ts';
 export type { EventInput, EventRef, Numbered, ReceivedEvent } from './events/event.ts';
 export type {

@@ -6,6 +6,7 @@ import {
   failedKey,
   INBOX_PREFIX,
   LAST_PREFIX,
+  LIMIT_PREFIX,
   rejectedKey,
   SYSTEM_PREFIXES,
 } from '../../lambdas/runtime/store/keys.ts';
@@ -35,8 +36,8 @@ export interface IMailroomTable extends IConstruct {
   /** Lets a function read, write and delete rows under a service's own partition keys, and check them in transactions. */
   grantDomain(grantee: IGrantable, keys: readonly string[]): void;
   /**
-   * Lets a function keep the inbox of one consumer and the last applied sequences of its aggregates, and of no other. It can neither
-   * delete nor replace such a row.
+   * Lets a function keep the inbox of one consumer and the last applied sequences of its aggregates, and of no other, and take tokens
+   * of its limits and of shared ones. It can neither delete nor replace such a row.
    */
   grantInbox(grantee: IGrantable, consumer: string): void;
 }
@@ -81,8 +82,9 @@ export function grantDomain(table: IMailroomTable, grantee: IGrantable, keys: re
 
 /** See {@link IMailroomTable.grantInbox}. */
 export function grantInbox(table: IMailroomTable, grantee: IGrantable, consumer: string): void {
-  const own = [INBOX_PREFIX, LAST_PREFIX].map((prefix) => `${prefix}${consumer}#*`);
-  grantRows(table, grantee, ['GetItem', 'UpdateItem'], own);
+  const own = [INBOX_PREFIX, LAST_PREFIX, LIMIT_PREFIX].map((prefix) => `${prefix}${consumer}#*`);
+  // Consumers share a limit by its name.
+  grantRows(table, grantee, ['GetItem', 'UpdateItem'], [...own, `${LIMIT_PREFIX}#*`]);
   grantRows(
     table,
     grantee,

@@ -109,6 +109,7 @@ export function consumerMetrics(mailroom: IMailroom, consumer: IInboxConsumer) {
     processed: counter('MessagesProcessed'),
     duplicate: counter('MessagesDuplicate'),
     leased: counter('MessagesLeased'),
+    limited: counter('MessagesLimited'),
     failed: counter('MessagesFailed'),
     rejected: counter('MessagesRejected'),
     superseded: counter('MessagesSuperseded'),

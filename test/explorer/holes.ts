@@ -11,6 +11,8 @@ import { EVENT_HOLES } from './event-holes.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { INBOX_HOLES } from './inbox-holes.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { LIMIT_HOLES } from './limit-holes.ts';
+import { limitScenarios } from './limit-scenarios.ts';
 import { OPERATOR_HOLES } from './operator-holes.ts';
 import { ORDER_HOLES } from './order-holes.ts';
 import { orderScenarios } from './order-scenarios.ts';
@@ -63,6 +65,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
   ...ORDER_HOLES.map((hole) => planted('inbox', hole, orderScenarios)),
+  ...LIMIT_HOLES.map((hole) => planted('inbox', hole, limitScenarios)),
   ...BRIDGE_HOLES.map((hole) => planted('bridge', hole, bridgeScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),

@@ -4,6 +4,7 @@ import { bridgeScenarios } from './bridge-scenarios.ts';
 import { changedScenarios } from './changed-scenarios.ts';
 import { eventScenarios } from './event-scenarios.ts';
 import { inboxScenarios } from './inbox-scenarios.ts';
+import { limitScenarios } from './limit-scenarios.ts';
 import { orderScenarios } from './order-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { redriveScenarios } from './redrive-scenarios.ts';
@@ -69,6 +70,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...unreadableScenarios(bounds),
     ...rejectionScenarios(bounds),
     ...orderScenarios(bounds),
+    ...limitScenarios(bounds),
     ...bridgeScenarios(bounds),
   ];
 }

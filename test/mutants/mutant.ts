@@ -29,9 +29,15 @@ type Row = readonly [rule: string, from: string, to: string];
 type Heading = readonly [file: string, tests: string];
 
 /** The folders of the tests that kill mutants. */
-const TESTS = ['test/unit/runtime', 'test/unit/cli', 'test/unit/stored-shape', 'test/attack'].flatMap(
-  (folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
+const TESTS = [
+  'test/unit/runtime',
+  'test/unit/cli',
+  'test/unit/stored-shape',
+  'test/attack',
+  'test/contract',
+  'test/property',
+].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
 );
 
 /** The mutants of a part of the protocol: for each file a heading, then its rows. */

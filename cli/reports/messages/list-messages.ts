@@ -12,7 +12,7 @@ import { isUnreadable, readable, type UnreadableRow } from '../../../lambdas/run
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readRejected, readWaiting } from '../../deployment/message-reader.ts';
 import { type OutboxReaderDeps, publishedIn, type SampledEvent } from '../../deployment/published-events.ts';
-import { unfinishedText, unreadableText } from '../../deployment/row-text.ts';
+import { limitText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { eachOf, minutesOf, type PartialList, readSweepState } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { newest, nextTime, when } from '../../terminal/listing.ts';
@@ -141,7 +141,7 @@ async function retriedOf(
       const content =
         row.status === 'PROCESSING'
           ? { ...row, at: row.claimedAt, lastError: unfinishedText(row) }
-          : { ...row, at: failedAt };
+          : { ...row, at: failedAt, ...waitContent(row) };
       return listed(consumer, eventId, row.status, content);
     }),
     more,
@@ -176,6 +176,12 @@ async function rejectedOf(
     items: rejected.flat(),
     more: more || shown.length < items.length,
   };
+}
+
+/** A message that waits for a limit has not failed: an error that it has is of an earlier attempt. */
+function waitContent(row: FailedRow): Pick<MessageContent, 'lastError' | 'fingerprint'> {
+  const limit = limitText(row);
+  return limit === undefined ? {} : { lastError: `waits for ${limit}`, fingerprint: undefined };
 }
 
 function unreadableMessage(consumer: Named, eventId: string, problem: string): ListedMessage {

@@ -24,6 +24,7 @@ import { DUE_TIMES_KEPT_MS, readDueTimes, scheduledStatus } from './scheduled-ev
 import { deadEventsStatus, held, readSourceStatus } from './source-status.ts';
 import { stateOf, statusFindings } from './status-findings.ts';
 import type { ConsumerStatus, StatusFacts, StatusReport } from './status-report.ts';
+import { isLimited, waitingKeys } from './waiting-keys.ts';
 
 /** Dependencies of {@link readStatus}. */
 export interface StatusDeps {
@@ -75,7 +76,14 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     const isCut = wiring.problems.some(({ part, level }) => part === name && level === 'flow');
     const hasDeadLetters = held(depths.get(deadLetterQueue)) + held(depths.get(undeliveredQueue)) > 0;
     const recent = recentOf(consumer);
-    return look({ consumer, depth: depths.get(queue), failed: waiting.items, recent, isCut, hasDeadLetters });
+    return look({
+      consumer,
+      depth: depths.get(queue),
+      failed: waiting.items.filter((one) => !isLimited(one, now)),
+      recent,
+      isCut,
+      hasDeadLetters,
+    });
   });
   const atSources = eachOf(deadLetterQueues(directory), (source) => {
     const own = consumers.find(({ consumer }) => source.url === consumer.deadLetterQueue);
@@ -103,10 +111,11 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
     sourceConsumers: Object.fromEntries(
       others.map((reading) => {
         const { name, from, seenAt } = reading.consumer;
-        const { failed, rejected, unreadable } = countsOf(reading);
+        const { failed, rejected, unreadable } = countsOf(reading, now);
         return [name, { from, seenAt, failed, rejected, unreadable: unreadable.length }];
       }),
     ),
+    limits: consumers.flatMap(({ consumer: { name }, waiting }) => waitingKeys(name, waiting.items, now)),
     deadLetterSources: [deadEventsStatus(dead.items), ...sources],
     gone: [...depths].flatMap(([url, depth]) => (depth === undefined ? [url] : [])),
     atLeast: [
@@ -228,12 +237,12 @@ async function readAtSources({ table, stored, directory, keep = keepNothing, now
 }
 
 /** The counts of the rows of a consumer's inbox, and the ids of those that cannot be read. */
-function countsOf({
-  waiting,
-  rejected,
-}: Pick<Awaited<ReturnType<typeof readConsumer>>, 'waiting' | 'rejected'>) {
+function countsOf(
+  { waiting, rejected }: Pick<Awaited<ReturnType<typeof readConsumer>>, 'waiting' | 'rejected'>,
+  now: number,
+) {
   return {
-    failed: waiting.items.filter(({ state }) => state.is !== 'unreadable').length,
+    failed: waiting.items.filter((one) => one.state.is !== 'unreadable' && !isLimited(one, now)).length,
     rejected: rejected.items.filter((pointer) => !isUnreadable(pointer)).length,
     unreadable: [
       ...waiting.items.filter(({ state }) => state.is === 'unreadable').map(({ eventId }) => eventId),
@@ -249,7 +258,7 @@ function consumerStatus(
   now: number,
 ): ConsumerStatus {
   const { consumer, waiting } = reading;
-  const { failed, rejected, unreadable } = countsOf(reading);
+  const { failed, rejected, unreadable } = countsOf(reading, now);
   const { waiting: queued = 0, inFlight = 0 } = depths.get(consumer.queue) ?? {};
   const unseen = recent.filter(({ is, eventId }) => is === 'unreadable' && !unreadable.includes(eventId));
   const births = [

@@ -4,6 +4,7 @@ import type { Warning } from './consumer-warnings.ts';
 import type { HeartbeatStatus } from './heartbeat-status.ts';
 import type { ScheduledStatus } from './scheduled-events.ts';
 import type { SourceStatus } from './source-status.ts';
+import type { WaitingKey } from './waiting-keys.ts';
 
 /** A status. Its findings decide the state. */
 export interface StatusReport extends StatusFacts {
@@ -55,6 +56,8 @@ export interface StatusFacts {
   readonly consumers: Readonly<Record<string, ConsumerStatus>>;
   /** The consumers of other sources than SQS, whose queues are not read. */
   readonly sourceConsumers: Readonly<Record<string, SourceConsumerStatus>>;
+  /** The keys of limits for which messages wait. The messages are not failed. */
+  readonly limits: readonly WaitingKey[];
   readonly deadLetterSources: readonly SourceStatus[];
   /** URLs of queues in the directory that do not exist. They count as empty. */
   readonly gone: readonly string[];

@@ -43,6 +43,7 @@ export function statusText(
       outboxText(report),
       scheduledText(report),
       consumersText(report),
+      ...limitsText(report),
       ...sourceConsumersText(report),
       sourcesText(report),
     ],
@@ -121,6 +122,24 @@ function consumersText({ consumers, deadLetterSources, atLeast }: StatusReport):
   if (rows.length === 0) return paint.dim('No consumers.');
   const head = ['consumer', 'queued', 'in flight', 'oldest', 'failed', 'rejected', 'dead letters'];
   return table([...head, ...(hasBridges ? ['forwards to'] : [])], rows);
+}
+
+/** The most keys that are shown. */
+const KEYS_MAX = 10;
+
+function limitsText({ limits, at }: StatusReport): string[] {
+  const rows = limits
+    .slice(0, KEYS_MAX)
+    .map(({ consumer, limit, key, messages, lastAt }) => [
+      clipped(limit),
+      clipped(key),
+      consumer,
+      messages,
+      lastAt === null ? '-' : `in ${duration(lastAt - at)}`,
+    ]);
+  if (rows.length === 0) return [];
+  const more = limits.length > KEYS_MAX ? `\n${paint.dim(`And ${limits.length - KEYS_MAX} more keys.`)}` : '';
+  return [`${table(['waits for limit', 'key', 'consumer', 'messages', 'last slot'], rows)}${more}`];
 }
 
 function sourceConsumersText({ sourceConsumers, at }: StatusReport): string[] {

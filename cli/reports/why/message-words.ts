@@ -5,7 +5,7 @@ import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { isClosed, refusalCode } from '../../deployment/refusal-code.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
-import { attemptText, unfinishedText } from '../../deployment/row-text.ts';
+import { attemptText, limitText, unfinishedText } from '../../deployment/row-text.ts';
 import { asClause, clipped, many, minuteAfter } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
@@ -199,6 +199,10 @@ function leasedText(facts: MessageFacts): string {
 function retryText(facts: MessageFacts): string {
   const { consumer, row, context } = facts;
   const { attempts = 0, retryAt } = row?.status === 'FAILED' ? row : {};
+  if (limitText(row) !== undefined) {
+    const slot = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
+    return `${failedText(facts)} Its slot is ${slot}.`;
+  }
   const when = retryAt === undefined ? 'when its queue redelivers it' : inTime(retryAt, context.now);
   const left = consumer.maxAttempts - attempts - 1;
   const then = left > 0 ? `${many(left, 'more attempt')} remain${left === 1 ? 's' : ''} before it` : 'it';
@@ -206,6 +210,9 @@ function retryText(facts: MessageFacts): string {
 }
 
 function failedText(facts: MessageFacts): string {
+  const limit = limitText(facts.row);
+  if (limit !== undefined)
+    return `${facts.consumer.name} has not started ${facts.name}: it waits for ${limit}, and no attempt is counted.`;
   return `${facts.consumer.name} failed to process ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
 }
 

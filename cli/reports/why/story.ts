@@ -7,7 +7,7 @@ import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
 import type { StoredEffect } from '../../../lambdas/runtime/store/stored-effect.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { STATE_WORDS } from '../../deployment/effects.ts';
-import { attemptText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
+import { attemptText, limitText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
 import { clipped, many, ordinal } from '../../terminal/output.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { capturedText } from './captured-words.ts';
@@ -44,6 +44,7 @@ type StoryWord =
   | 'effect-completed'
   | 'effect-released'
   | 'failed'
+  | 'limited'
   | 'unfinished'
   | 'next-attempt'
   | 'processed'
@@ -166,7 +167,7 @@ function messageStory(message: ToldMessage): OwnLine[] {
   }
   if (row !== undefined) lines.push(...pastStory(message, row));
   if (row !== undefined && wasRedriven(row)) lines.push(tell('redriven', null, 'rejected, then redriven'));
-  if (row?.claimedAt !== undefined)
+  if (row?.claimedAt !== undefined && limitText(row) === undefined)
     lines.push(tell('claimed', row.claimedAt, `${attemptText(row.attempts, consumer.maxAttempts)} started`));
   if (row !== undefined)
     lines.push(
@@ -183,14 +184,15 @@ function messageStory(message: ToldMessage): OwnLine[] {
 }
 
 /** The attempts before the present state: a line each, with the effects that it ran. */
-function pastStory({ consumer }: ToldMessage, { status, pastAttempts }: InboxRow): OwnLine[] {
-  const past = pastAttemptsOf(pastAttempts);
-  const isPresent = past.at(-1)?.ended === PRESENT[status];
-  return (isPresent ? past.slice(0, -1) : past).map(({ at, attempt, ended, error, effects }) => {
+function pastStory({ consumer }: ToldMessage, row: InboxRow): OwnLine[] {
+  const past = pastAttemptsOf(row.pastAttempts);
+  const isPresent = limitText(row) !== undefined || past.at(-1)?.ended === PRESENT[row.status];
+  return (isPresent ? past.slice(0, -1) : past).map(({ at, attempt, ended, error, effects, wait }) => {
     const ran = Object.entries(effects ?? {}).map(
       ([name, state]) => `${clipped(name)} (${STATE_WORDS[state]})`,
     );
-    const said = `${attemptText(attempt, consumer.maxAttempts)} ${ENDED[ended]}${errorText({ lastError: error })}`;
+    const how = wait?.limit === undefined ? ENDED[ended] : 'waited for its limit, without counting';
+    const said = `${attemptText(attempt, consumer.maxAttempts)} ${how}${errorText({ lastError: error })}`;
     const text = ran.length === 0 ? said : `${said}; effects: ${ran.join(', ')}`;
     return { ...tell('attempt-ended', at, text), cause: [ended, fingerprint(error ?? ''), ...ran].join(' ') };
   });
@@ -222,6 +224,15 @@ function statusStory({ consumer, failedAt }: ToldMessage, row: InboxRow): OwnLin
   const attempt = (nth: number) => attemptText(nth, consumer.maxAttempts);
   switch (row.status) {
     case 'FAILED': {
+      const limit = limitText(row);
+      if (limit !== undefined) {
+        const { at = null } = pastAttemptsOf(row.pastAttempts).at(-1) ?? {};
+        const slot =
+          row.retryAt === undefined
+            ? []
+            : [tell('next-attempt', row.retryAt, 'its slot: it runs if its limit has a token')];
+        return [tell('limited', at, `waits for ${limit}, and no attempt is counted`), ...slot];
+      }
       const next = row.attempts + 1;
       const text = next > consumer.maxAttempts ? 'rejected at its next delivery' : attempt(next);
       const failed = tell('failed', failedAt, `${attempt(row.attempts)} failed${error}`);

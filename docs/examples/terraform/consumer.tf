@@ -286,7 +286,7 @@ data "aws_iam_policy_document" "receipts" {
     condition {
       test     = "ForAllValues:StringLike"
       variable = "dynamodb:LeadingKeys"
-      values   = ["INBOX#receipts#*", "LAST#receipts#*"]
+      values   = ["INBOX#receipts#*", "LAST#receipts#*", "LIMIT#receipts#*", "LIMIT##*"]
     }
     condition {
       test     = "Null"

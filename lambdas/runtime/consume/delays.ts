@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { isMailroomError, type RetryLater } from '../base/errors.ts';
 import {
   askedDelayMs,
+  DELAY_MAX_MS,
   outageDelayMs,
   type RetrySchedule,
   retryDelayMs,
@@ -27,6 +28,8 @@ export interface Delays {
   outageMs(receives: number): number;
   /** Until it may run alone: random, so that suspects do not meet again. @param receives - of the message so far */
   untilAloneMs(receives: number): number;
+  /** Until the slot of a message whose limit has no token, at most for {@link DELAY_MAX_MS}: it keeps its slot if it comes before. */
+  slotMs(time: number): number;
   /** Until one second after a given time, for a message that waits for it. */
   untilMs(time: number): number;
 }
@@ -46,6 +49,7 @@ export function delaysOf(schedule: RetrySchedule, clock: Clock, random: RandomBy
     },
     outageMs: (receives) => wholeSeconds(outageDelayMs(receives, fraction(random))),
     untilAloneMs: (receives) => wholeSeconds(suspectDelayMs(receives, fraction(random))),
+    slotMs: (time) => Math.min(DELAY_MAX_MS, wholeSeconds(Math.max(1, time - clock.now()))),
     untilMs: (time) => wholeSeconds(Math.max(0, time - clock.now())) + 1_000,
   };
 }

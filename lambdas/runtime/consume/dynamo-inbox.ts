@@ -17,6 +17,7 @@ import { renewLease } from '../store/dynamo/inbox-lease.ts';
 import { rejectMessage, rejectUnclaimed } from '../store/dynamo/inbox-rejection.ts';
 import { writeUnderFence } from '../store/dynamo/inbox-writes.ts';
 import { readLastSequence } from '../store/dynamo/last-sequence.ts';
+import { takeToken } from '../store/dynamo/limit-bucket.ts';
 import type { Commit, Outbox } from '../store/dynamo/outbox.ts';
 import { checkTransaction, eventCount } from '../store/dynamo/transaction-checks.ts';
 import type { FailedHint } from '../store/inbox-row.ts';
@@ -79,6 +80,7 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     rejectUnclaimed: (message, error) => rejectUnclaimed(inbox, message, error),
     startEffect: (call) => startEffect(inbox, call),
     finishEffect: (call, end) => finishEffect(inbox, call, end),
+    takeToken: (bucket, asked) => takeToken(inbox, bucket, asked),
     commit: (claim, work, event, sending) =>
       commitEnd<never>(
         async () => {

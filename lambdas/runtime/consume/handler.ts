@@ -4,6 +4,7 @@ import type { EventOf, HandledDefinition } from '../events/external-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../store/dynamo/outbox.ts';
 import type { EffectState } from '../store/stored-effect.ts';
+import type { HandlerLimit, Limit } from './limits.ts';
 
 /** The context that a leased handler receives with its event. */
 export interface LeasedContext {
@@ -192,6 +193,22 @@ export interface HandlerOptions<E extends HandledDefinition> {
   readonly order?: LatestOrder | undefined;
 }
 
+/** Options of {@link leased}. */
+export interface LeasedOptions<E extends HandledDefinition> extends HandlerOptions<E> {
+  /**
+   * Limits how often the handler runs for each key, e.g. because a provider refuses more calls of one merchant. A message without a token returns to
+   * its queue until its slot: no attempt is counted. Only with an inbox in DynamoDB, and messages from SQS: see docs/limits.md.
+   *
+   * @default no limit
+   *
+   * @example
+   * ```ts
+   * leased(OrderPlaced, charge, { limit: { key: ({ data }) => data.merchantId, perSecond: 10, burst: 20 } });
+   * ```
+   */
+  readonly limit?: Limit<E> | undefined;
+}
+
 /** One handler of a consumer, created by {@link leased} or {@link transactional}. */
 export type Handler = LeasedHandler | TransactionalHandler;
 
@@ -207,6 +224,8 @@ export interface LeasedHandler {
   readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */
   readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
+  /** Its {@link LeasedOptions.limit}. */
+  readonly limit?: HandlerLimit | undefined;
 }
 
 /** A handler created by {@link transactional}. */
@@ -239,9 +258,9 @@ export interface TransactionalHandler {
 export function leased<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: LeasedContext) => Promise<unknown>,
-  { rejected, order }: HandlerOptions<E> = {},
+  { rejected, order, limit }: LeasedOptions<E> = {},
 ): Handler {
-  return { kind: 'leased', definition, handle, rejected, order };
+  return { kind: 'leased', definition, handle, rejected, order, limit };
 }
 
 /**
@@ -260,7 +279,7 @@ export function leased<E extends HandledDefinition>(
 export function transactional<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: TransactionalContext) => Promise<Commit>,
-  { rejected, order }: HandlerOptions<E> = {},
+  { rejected, order, ...more }: HandlerOptions<E> = {},
 ): Handler {
-  return { kind: 'transactional', definition, handle, rejected, order };
+  return { kind: 'transactional', definition, handle, rejected, order, ...more }; // a limit is refused when the consumer is created
 }

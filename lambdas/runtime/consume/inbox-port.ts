@@ -2,7 +2,9 @@ import type { HandledEvent } from '../events/external-event.ts';
 import type { ClaimOptions, ClaimResult } from '../inbox/claim-transitions.ts';
 import type { Claim, InboxRefusal, InboxRules, Message } from '../inbox/inbox.ts';
 import type { EffectCall, EffectEnd } from '../inbox/inbox-effect.ts';
+import type { TokenAsked } from '../inbox/limit-bucket.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
+import type { BucketOf, TokenAnswer } from '../store/dynamo/limit-bucket.ts';
 import type { Commit } from '../store/dynamo/outbox.ts';
 import type { AskedWait, InboxRow } from '../store/inbox-row.ts';
 import type { LastSequence } from '../store/last-sequence.ts';
@@ -72,6 +74,8 @@ export interface Inbox {
   startEffect(call: EffectCall): Promise<Pick<StoredEffect, 'result'> | undefined>;
   /** As `finishEffect` of the inbox in DynamoDB. */
   finishEffect(call: EffectCall, end: EffectEnd): Promise<void>;
+  /** Takes a token of a limit, or a slot in its line. Absent: this storage has no limits. @throws `UNREADABLE_ROW`; the storage's error */
+  takeToken?(bucket: BucketOf, asked: TokenAsked): Promise<TokenAnswer>;
   /**
    * Commits a handler's work, its events and PROCESSED in one transaction. It fails with `FENCE_LOST` if this worker has lost the message.
    *

@@ -6,6 +6,7 @@ import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import { logUnhandled, unseenFailures } from './handler-calls.ts';
 import { type Blocked, type HandlerRun, handlerRun, leasedContext, take } from './leased-context.ts';
+import { awaitToken, type NotYet } from './limited-run.ts';
 import { readEvent } from './message.ts';
 import { effectsIdle } from './once.ts';
 
@@ -16,6 +17,7 @@ export type LeasedRun =
   | { readonly kind: 'threw'; readonly error: unknown }
   /** Its attempts are exhausted, or its event cannot be read. */
   | { readonly kind: 'not-started'; readonly error: unknown }
+  | NotYet
   /** An effect may still be running elsewhere, or another event was applied: the message waits, whatever the handler returned or threw. */
   | { readonly kind: 'blocked'; readonly error: Blocked }
   /** It failed because Mailroom could not reach its table. */
@@ -66,11 +68,13 @@ export async function runLeased(
   } catch (error) {
     return { kind: 'not-started', error };
   }
+  const turn = await awaitToken(claimed, handler, event);
+  if (turn.kind !== 'its-turn') return turn;
+  // A slow claim or bucket also counts as an outage: a handler that starts late did not get its full time.
+  const late = clock.now() - delivery.beganAt - turn.sleptMs > LATE_MS;
   const over = new AbortController();
   const stop = new AbortController();
   const run = handlerRun(claimed, event, stop.signal);
-  // A slow claim also counts as an outage: a handler that starts late did not get its full time.
-  const late = clock.now() - delivery.beganAt > LATE_MS;
 
   const renewals = { isUnderWay: false };
   const renewing = keepLease(run, stop, over.signal, renewals);

@@ -48,7 +48,7 @@ export function again(afterMs: number, error: unknown): ShownAgain {
 
 /** A message that fails for its source, and its next visibility. */
 interface Failure {
-  readonly is: 'rejected' | 'failed' | 'retry-later' | 'outage' | 'out-of-time' | 'leased';
+  readonly is: 'rejected' | 'failed' | 'retry-later' | 'outage' | 'out-of-time' | 'leased' | 'limited';
   readonly error: unknown;
   /** @default 0: immediately */
   readonly afterMs?: number | undefined;
@@ -79,6 +79,7 @@ const REPORTED: Readonly<
   outage: { count: (to) => to.count('TableFailures'), outcome: 'outage' },
   'out-of-time': { text: 'A handler ran out of time', outcome: 'failed' },
   leased: { count: (to) => to.count('MessagesLeased') },
+  limited: { count: (to) => to.count('MessagesLimited') },
 };
 
 /** Reports the end of a message: in metrics, in the log and in its span. */
@@ -116,6 +117,8 @@ export function reportOutage(received: Received, error: unknown): ShownAgain {
 }
 
 function outageText(error: unknown): string {
+  if (isMailroomError(error, 'NO_TIME_LEFT'))
+    return 'Slow calls of the table left a message too little time to start; no attempt is counted';
   const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
   return `Mailroom ${what} its table; no attempt of the message is counted`;
 }

@@ -7,6 +7,7 @@ import { claimAndRun } from './claimed-run.ts';
 import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
 import { type Delivery, deliversHeartbeat } from './delivery.ts';
 import type { Handler } from './handler.ts';
+import { checkLimits } from './limits.ts';
 import { type DeliveredEvent, type Handlers, handlerOf, refText } from './message.ts';
 import {
   failUnclaimed,
@@ -91,9 +92,14 @@ function readHandler(
 /**
  * The handlers of a consumer, by their events.
  *
+ * @param options.canLimit - its storage and its source can keep the limits of handlers
  * @throws `BAD_CONSUMER`, `BAD_CONFIG`, as `createConsumer` does
  */
-export function handlersByEvent(handlers: readonly Handler[], config: ProcessingConfig): Handlers {
+export function handlersByEvent(
+  handlers: readonly Handler[],
+  config: ProcessingConfig,
+  { canLimit = false }: { readonly canLimit?: boolean } = {},
+): Handlers {
   checkOrder(config);
   const byEvent = new Map<string, Handler>();
   for (const [i, handler] of handlers.entries()) {
@@ -114,5 +120,6 @@ export function handlersByEvent(handlers: readonly Handler[], config: Processing
     orderOfHandler(handler, config); // refuses an order that it cannot have
     byEvent.set(event, handler);
   }
+  checkLimits(handlers, config, canLimit);
   return byEvent;
 }

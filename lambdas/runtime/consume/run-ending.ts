@@ -1,10 +1,11 @@
 import { receiptWarning } from '../base/bridge-receipt.ts';
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import { errorCode, errorMessage, isMailroomError, type MailroomError } from '../base/errors.ts';
+import { CLOCK_SKEW_MS, timeText } from '../base/clock.ts';
+import { errorCode, errorMessage, isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison, poison } from '../base/poison.ts';
 import type { InboxRefusal } from '../inbox/inbox.ts';
 import { ALONE_FROM } from '../inbox/inbox-conditions.ts';
 import { backoffMs } from '../store/backoff.ts';
+import type { AskedWait } from '../store/inbox-row.ts';
 import { Overtaken } from '../store/last-sequence.ts';
 import { reportEffectsAtEnd } from './claimed-effects.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
@@ -61,6 +62,14 @@ export function endingOf(claimed: ClaimedMessage, run: LeasedRun): Ending {
       const write = () => inbox.release(claim, clock.now() + afterMs, ended);
       return { write, end: { is: 'leased', error, afterMs } };
     }
+    // Its handler has not started, so no attempt is counted, whatever the number of its waits.
+    case 'limited': {
+      const { until, wait } = run;
+      const afterMs = delays.slotMs(until);
+      const failedUntil = clock.now() + afterMs;
+      const write = () => inbox.release(claim, failedUntil, ended, undefined, wait);
+      return { write, end: { is: 'limited', error: limited(wait, failedUntil), afterMs }, failedUntil };
+    }
     // The table was unreachable while the handler ran. If this cannot be recorded either, the next claim takes over.
     case 'outage': {
       const { error } = run;
@@ -93,6 +102,14 @@ export function endingOf(claimed: ClaimedMessage, run: LeasedRun): Ending {
     case 'threw':
       return failure(claimed, run.error, rejection);
   }
+}
+
+function limited({ limit }: AskedWait, until: number): MailroomError {
+  const name = limit === undefined ? '' : ` ${JSON.stringify(limit.name)}`;
+  return new MailroomError(
+    'LIMITED',
+    `The limit${name} has no token for the message; it is delivered again at ${timeText(until)}, and no attempt is counted.`,
+  );
 }
 
 /** The handler threw. */

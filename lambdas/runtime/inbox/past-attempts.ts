@@ -1,5 +1,5 @@
-import { CLOCK_SKEW_MS } from '../base/clock.ts';
-import type { AskedWait, AttemptEnd } from '../store/inbox-row.ts';
+import { CLOCK_SKEW_MS, isTime } from '../base/clock.ts';
+import type { AskedWait, AttemptEnd, LimitWait } from '../store/inbox-row.ts';
 import type { EffectState, StoredEffect } from '../store/stored-effect.ts';
 import { effectState } from './started-effects.ts';
 
@@ -22,7 +22,9 @@ const ERROR_MAX_CHARS = 120;
 export function withAttempt(past: unknown, { error, effects = {}, ...end }: AttemptEnd): AttemptEnd[] {
   const attempts = pastAttemptsOf(past);
   // Waits of days must not push the attempts out whose effects matter.
-  const continues = end.wait !== undefined && attempts.at(-1)?.wait?.times === end.wait.times - 1;
+  const { wait } = attempts.at(-1) ?? {};
+  const isSameKind = (wait?.limit === undefined) === (end.wait?.limit === undefined);
+  const continues = end.wait !== undefined && isSameKind && wait?.times === end.wait.times - 1;
   const before = continues ? attempts.pop() : undefined;
   const ran = { ...before?.effects, ...effects };
   attempts.push({
@@ -53,9 +55,28 @@ export function waitsWith(past: readonly AttemptEnd[] = [], now: number, sentAt?
   const arrivedAt = sentAt !== undefined && sentAt <= now ? sentAt - CLOCK_SKEW_MS : 0;
   const earlier = past
     .slice(past.findLastIndex(({ ended }) => ended === 'rejected') + 1)
-    .flatMap(({ wait }) => (isWait(wait) && wait.since >= arrivedAt ? [wait] : []));
+    .flatMap(({ wait }) =>
+      isWait(wait) && wait.limit === undefined && wait.since >= arrivedAt ? [wait] : [],
+    );
   const [first] = earlier;
   return { since: first?.since ?? now, times: (earlier.at(-1)?.times ?? 0) + 1 };
+}
+
+/** Returns the consecutive waits of a message for its limit, including one that begins now. @param past - the ends of its earlier attempts */
+export function limitWaitsWith(past: readonly AttemptEnd[] = [], limit: LimitWait, now: number): AskedWait {
+  const wait = limitWaitOf(past);
+  return { since: wait?.since ?? now, times: (wait?.times ?? 0) + 1, limit };
+}
+
+/** Returns the wait for a limit with which the last attempt of a message ended. @param past - the row's attribute, as it was read */
+export function limitWaitOf(past: unknown): (AskedWait & { readonly limit: LimitWait }) | undefined {
+  const { wait } = pastAttemptsOf(past).at(-1) ?? {};
+  return isWait(wait) && isLimitWait(wait.limit) ? { ...wait, limit: wait.limit } : undefined;
+}
+
+function isLimitWait(value: unknown): value is LimitWait {
+  const { name, key, slotAt } = Object(value) as Partial<LimitWait>;
+  return typeof name === 'string' && typeof key === 'string' && (slotAt === undefined || isTime(slotAt));
 }
 
 function isWait(value: unknown): value is AskedWait {

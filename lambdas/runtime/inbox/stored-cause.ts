@@ -11,7 +11,9 @@ export function attemptCause(
   { error, ...ended }: Pick<AttemptEnd, 'ended' | 'wait'> & { error: unknown; effects: EffectStates },
 ) {
   const cause = rowCause(inbox, error);
-  const end = { at: inbox.clock.now(), attempt, ...ended, error: cause.lastError };
+  // A handler may throw undefined; a message that was only released has no error.
+  const hasError = error !== undefined || (ended.ended !== 'waited' && ended.ended !== 'released');
+  const end = { at: inbox.clock.now(), attempt, ...ended, error: hasError ? cause.lastError : undefined };
   return { ...cause, pastAttempts: withAttempt(pastAttempts, end) };
 }
 

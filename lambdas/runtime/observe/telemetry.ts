@@ -33,6 +33,7 @@ export type MetricName =
   | 'MessagesDuplicate'
   | 'MessagesSkipped'
   | 'MessagesLeased'
+  | 'MessagesLimited'
   | 'MessagesFailed'
   | 'TableFailures'
   | 'MessagesRejected'

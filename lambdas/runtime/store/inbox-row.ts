@@ -118,7 +118,7 @@ export interface AttemptEnd {
   readonly attempt: number;
   /**
    * `failed`: its handler threw, or its time was up; `rejected`: so that the message can never succeed; `released`: it is not counted;
-   * `no-result`: its function stopped, or ran out of time, before its handler ended; `waited`: its handler asked for a wait, and it is not counted.
+   * `no-result`: its function stopped, or ran out of time, before its handler ended; `waited`: its handler asked for a wait, or its limit had no token, and it is not counted.
    */
   readonly ended: 'failed' | 'rejected' | 'released' | 'no-result' | 'waited';
   /** Of consecutive waits, which are one entry. */
@@ -129,12 +129,37 @@ export interface AttemptEnd {
   readonly effects?: Readonly<Record<string, EffectState>> | undefined;
 }
 
-/** The waits that a handler has asked for since its message arrived. */
+/** The waits that a handler has asked for since its message arrived, or consecutive ones for its limit. */
 export interface AskedWait {
   /** The time of the first one, epoch milliseconds. */
   readonly since: number;
   /** Their number. */
   readonly times: number;
+  /** The limit for which the message waited. Absent: its handler asked for the wait. */
+  readonly limit?: LimitWait | undefined;
+}
+
+/** A wait for a limit. */
+export interface LimitWait {
+  /** Its name, or the type of the event whose handler has it. */
+  readonly name: string;
+  /** The key of its bucket; at most 120 characters. */
+  readonly key: string;
+  /** The message's slot, epoch milliseconds. Absent: it has none, and asks again. */
+  readonly slotAt?: number | undefined;
+}
+
+/** The bucket of one key of a limit: `LIMIT#<consumer>#<source>#<type>#<key>`, or `LIMIT##<name>#<key>`, / `LIMIT`. */
+export interface LimitRow extends Key {
+  readonly schema: number;
+  /** The time of the next token, epoch milliseconds. Only increases. Absent: the bucket is full. */
+  readonly nextAt?: number | undefined;
+  /** The slot of the next message that must wait, epoch milliseconds. Only increases. Absent: none has waited. */
+  readonly lineUntil?: number | undefined;
+  /** The rate of the worker that wrote it last: the time in which a token returns, and in which all but one do, milliseconds. */
+  readonly everyMs: number;
+  readonly burstMs: number;
+  readonly expiresAt: number;
 }
 
 /** The last applied sequence of an aggregate: `LAST#<consumer>#<source>#<group>#<aggregateType>#<aggregateId>` / `LAST`. It never expires. */

@@ -8,6 +8,8 @@ export const INBOX_PREFIX = 'INBOX#';
 export const EVENT_PREFIX = 'EVENT#';
 /** The prefix of the partition keys of the last applied sequences. */
 export const LAST_PREFIX = 'LAST#';
+/** The prefix of the partition keys of the buckets of limits. */
+export const LIMIT_PREFIX = 'LIMIT#';
 /** The beginnings of the partition keys that only Mailroom writes; no domain key may match one. */
 export const SYSTEM_PREFIXES = [
   OUTBOX_PREFIX,
@@ -19,6 +21,7 @@ export const SYSTEM_PREFIXES = [
   'FAILED#',
   'OPERATIONS#',
   LAST_PREFIX,
+  LIMIT_PREFIX,
 ];
 const HISTORY = 'HISTORY';
 
@@ -119,6 +122,20 @@ export function sequenceOf(PK: string): SequenceOf {
     aggregateType: decodeURIComponent(aggregateType),
     aggregateId: aggregateId.join('#'),
   };
+}
+
+/** Names a limit: its own name, which consumers may share, or the handler whose own it is. */
+export type LimitOf =
+  | { readonly name: string }
+  | { readonly consumer: string; readonly source: string; readonly type: string };
+
+/** Makes the key of the bucket of one key of a limit. A shared name has no consumer before it, and no consumer's name is empty. */
+export function limitKey(limit: LimitOf, key: string): Key {
+  const of =
+    'name' in limit
+      ? `#${limit.name}`
+      : [limit.consumer, ...[limit.source, limit.type].map(encodeURIComponent)].join('#');
+  return { PK: `${LIMIT_PREFIX}${of}#${key}`, SK: 'LIMIT' };
 }
 
 /** Makes the key of an operation's record: by month, in time order. */

@@ -54,6 +54,7 @@ export function statusOf(
     heartbeat: null,
     consumers: {},
     sourceConsumers: {},
+    limits: [],
     deadLetterSources: [],
     gone: [],
     atLeast: [],

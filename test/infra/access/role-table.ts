@@ -30,8 +30,13 @@ const KEY_KINDS: readonly { readonly title: string; readonly keyOf: (consumer: s
   { title: 'DEAD#', keyOf: () => 'DEAD#03' },
   { title: 'SWEEP#', keyOf: () => 'SWEEP#03' },
   { title: 'SWEEP', keyOf: () => 'SWEEP' },
-  ...['INBOX', 'LAST', 'REJECTED', 'FAILED'].flatMap((kind) => {
-    const tail = { INBOX: '#01a1fba6-4458-7a41-9c37-3f5d2b8e1103', LAST: '#strict#Order#1' }[kind] ?? '';
+  ...['INBOX', 'LAST', 'LIMIT', 'REJECTED', 'FAILED'].flatMap((kind) => {
+    const tail =
+      {
+        INBOX: '#01a1fba6-4458-7a41-9c37-3f5d2b8e1103',
+        LAST: '#strict#Order#1',
+        LIMIT: '#orders#OrderPlaced#1',
+      }[kind] ?? '';
     return [
       { title: `${kind}#own`, keyOf: (consumer: string) => `${kind}#${consumer}${tail}` },
       { title: `${kind}#other`, keyOf: () => `${kind}#${ANOTHER}${tail}` },

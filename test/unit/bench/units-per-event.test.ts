@@ -1,5 +1,11 @@
 import { expect, it } from 'vitest';
-import { AT_ONCE, MAILROOM, ORDER_AND_TIME, UNCOMPRESSED } from '../../../bench/cost/mailroom.ts';
+import {
+  AT_ONCE,
+  LIMIT_REACHED,
+  MAILROOM,
+  ORDER_AND_TIME,
+  UNCOMPRESSED,
+} from '../../../bench/cost/mailroom.ts';
 import { measure, type Usage } from '../../../bench/cost/measure.ts';
 import { orderTable, stepsTable } from '../../../bench/cost/tables.ts';
 import { plainRuns } from '../../../bench/cost.ts';
@@ -26,7 +32,10 @@ it('an event costs what was reviewed', async () => {
     const { steps } = await measure(system, { ...BATCH, retries: 1 });
     lines.push(`${system.name}, payload of ${BATCH.payloadBytes} B, fails once`, ...stepLines(steps));
   }
-  for (const { system, workload, event } of [...(await plainRuns([AT_ONCE], BATCH)), ...(await ordered)]) {
+  for (const { system, workload, event } of [
+    ...(await plainRuns([AT_ONCE, LIMIT_REACHED], BATCH)),
+    ...(await ordered),
+  ]) {
     lines.push(`${system.name}, payload of ${workload.payloadBytes} B`, ...stepLines(event.steps));
   }
   await expect(

@@ -10,7 +10,7 @@ import {
   resolveMessage,
 } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { orderSeed } from '../../../lambdas/runtime/store/dynamo/order-seed.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { inboxKey, limitKey } from '../../../lambdas/runtime/store/keys.ts';
 import { startedLongAgo } from '../../support/runtime-rig.ts';
 import { consumer, EVENT_ID, OrderChanged, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
 
@@ -53,6 +53,16 @@ async function meanwhile(inEffect: boolean): Promise<unknown> {
   };
   await rig.deliver(leased(OrderPlaced, (_, ctx) => (inEffect ? ctx.once('charge', see) : see())));
   return seen;
+}
+
+/** A message whose limit has no token, and no line yet. */
+async function limited(): Promise<Rig> {
+  const rig = await sent();
+  const limit = { name: 'bank', key: () => 'merchant-7', perSecond: 10, burst: 20 };
+  const bucket = { ...limitKey(limit, 'merchant-7'), schema: 1, everyMs: 100, burstMs: 1_900, expiresAt: 0 };
+  await rig.table.write({ Put: { Item: { ...bucket, nextAt: rig.clock.now() + 10_000 } } });
+  await rig.deliver(leased(OrderPlaced, async () => {}, { limit }));
+  return rig;
 }
 
 async function tooOldAndAllowed(): Promise<Rig> {
@@ -119,6 +129,8 @@ export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Inbox row: PROCESSED, ordered': async () => inboxRow(await ordered()),
   'Inbox row: PROCESSED, superseded': async () => inboxRow(await ordered(5)),
   'Last sequence': async () => (await ordered()).item('LAST#'),
+  'Inbox row: FAILED, waits for a limit': async () => inboxRow(await limited()),
+  'Bucket of a limit': async () => (await limited()).item('LIMIT#'),
   'Inbox row: REJECTED': async () => inboxRow(await delivered(refuses())),
   'REJECTED pointer': async () => (await delivered(refuses())).item('REJECTED#'),
   'Inbox row: REJECTED as too old, allowed': async () => inboxRow(await tooOldAndAllowed()),

@@ -100,7 +100,9 @@ export function consumerIn(
   const list = handlerList(given.handlers);
   // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
   const heartbeats = existingQueue ? [] : [acknowledgeHeartbeat];
-  const handlers = handlersByEvent([...list, ...heartbeats], config);
+  const handlers = handlersByEvent([...list, ...heartbeats], config, {
+    canLimit: storage.inbox.takeToken !== undefined,
+  });
   const external = list.map(({ definition }) => definition).filter(isExternal);
 
   return handling(

@@ -147,3 +147,9 @@ describe('the waits of a message', () => {
     expect(waitsWith(past, 100_000, sentAt)).toEqual(expected);
   });
 });
+
+test('a wait for a limit is not one that a handler asked for: it neither spaces its waits nor begins their day', () => {
+  const limit = { name: 'bank', key: 'm', slotAt: 9 };
+  const past: AttemptEnd[] = [{ at: 1, attempt: 1, ended: 'waited', wait: { since: 1, times: 12, limit } }];
+  expect(waitsWith(past, 5_000)).toEqual({ since: 5_000, times: 1 });
+});
