@@ -249,7 +249,7 @@ describe('the place of an event', () => {
     expect(before[0]?.k).toBe(aggregateKey('orders', 'order', 'a').toUpperCase());
   });
 
-  test('is none for an event that an operator publishes again, which holds up nothing', async () => {
+  test('is not given to an event that an operator publishes again, so it holds up no others', async () => {
     const [first] = await commit('a1');
     const relay = relayOn(rig.database);
     await relay.markPublished(await relay.claim(10));
@@ -269,7 +269,7 @@ describe('the place of an event', () => {
     expect(new Set(names.map((name) => aggregateKey(...name))).size).toBe(names.length);
   });
 
-  test('is none for what an earlier version of the outbox has written', async () => {
+  test('is not given to an event of an earlier version of the outbox', async () => {
     await commit('a1', 'a2');
     await rig.pool.query('UPDATE mailroom.pending SET aggregate_key = NULL');
     expect(namesOf(await relayOn(rig.database).claim(10))).toEqual(['a1', 'a2']);

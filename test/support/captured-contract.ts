@@ -25,7 +25,7 @@ const LEDGER = {
   events: [{ source: 'orders', type: 'Placed' }],
 };
 
-/** What operators see of events that are left to change data capture. */
+/** What the commands show of events that change data capture publishes. */
 export function describeCaptured({ open, commit, publish, read, stop }: CapturedStore): void {
   const why = async (id: string, ...argv: string[]) =>
     jsonOf(await operatedMailroom(open()), 'why', id, ...argv);

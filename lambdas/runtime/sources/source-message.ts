@@ -81,8 +81,8 @@ function eventText(
 }
 
 /**
- * The text of an external event of the consumer that has a form of change data capture, maybe in Connect's schema: it has the id of a definition, a header
- * names it, or only the id of its transport can. Undefined if it is none.
+ * The text of an external event in a form of change data capture, with or without Connect's schema. Its id is the one that a definition reads, that of a header,
+ * or that of the transport. Undefined if the message is no such event.
  */
 function externalText(
   text: string,

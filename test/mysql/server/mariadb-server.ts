@@ -17,7 +17,7 @@ const PACKAGES = ['mariadb-server-core=1:10.11.*', 'liburing2=2.3-*', 'libaio1=0
 /** A server recovers within seconds; this long only on a machine that does something else. */
 const RESTART_MAX_MS = 300_000;
 
-/** Debian's `nobody`, user and group: `mariadbd` exits if root starts it. */
+/** The ids of Debian's `nobody`: `mariadbd` does not run as root. */
 const NOBODY = 65_534;
 
 /** A MariaDB on the loopback address, whose superuser `root` needs no password. */
