@@ -120,7 +120,8 @@ test('status prints the members in docs/cli-json.md', async () => {
     until: 1,
   } as const;
   const outbox = { ...report.outbox, stuck: [{ ...held, lastError: null }] };
-  const status = statusJson({ ...report, outbox, looks, heartbeat }, lines);
+  const limits = [{ consumer: 'payments', limit: 'bank', key: '', messages: 1, lastAt: 1 }];
+  const status = statusJson({ ...report, outbox, looks, heartbeat, limits }, lines);
   const document = { ...status, findings: statusJson(report, lines).findings, neighbors: [neighbor] };
   expect(members(JSON.parse(JSON.stringify(document)))).toEqual(members(expected));
 });
