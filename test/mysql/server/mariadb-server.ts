@@ -42,6 +42,7 @@ const OPTIONS = ['--no-defaults', '--innodb-log-file-size=16M', '--skip-name-res
 
 const isRoot = process.getuid?.() === 0;
 
+/** A server that starts deletes every temporary table in its folder, also those of a server that runs: no two share one. */
 function commandOf(root: string, data: string, ...args: string[]) {
   const unprivileged = isRoot ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : [];
   const [command = '', ...rest] = [
@@ -49,6 +50,7 @@ function commandOf(root: string, data: string, ...args: string[]) {
     join(root, 'usr/sbin/mariadbd'),
     ...OPTIONS,
     `--datadir=${data}`,
+    `--tmpdir=${data}`,
     `--lc-messages-dir=${join(root, 'usr/share/mysql')}`,
     `--plugin-dir=${join(root, 'usr/lib/mysql/plugin')}`,
     ...args,
