@@ -18,6 +18,7 @@ import { functionProblems } from './consumer/existing-function.ts';
 import { existingQueueProblems, ofExistingQueue } from './consumer/existing-queue.ts';
 import { earlierNameProblems, pinName } from './consumer/fixed-name.ts';
 import type { InboxConsumerProps } from './consumer/inbox-consumer-props.ts';
+import { refuseSharedEnvironment } from './consumer/managed-instances.ts';
 import { orderProblems, refuseGaps, warnOfOrder } from './consumer/order-problems.ts';
 import {
   subscriptionProblems,
@@ -141,6 +142,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     warnOfExternalIds(this, props);
     warnOfSubscriptions(this, props);
     refuseGaps(this, props);
+    refuseSharedEnvironment(this, handler);
     warnOfOrder(this, props, settings);
     warnOfUnorderedBridge(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });

@@ -39,6 +39,9 @@ const WINDOW_MAX = Duration.minutes(5);
 /** The longest run of a function (Lambda quotas). */
 export const FUNCTION_TIMEOUT_MAX = Duration.minutes(15);
 
+/** The longest run of a function on Lambda Managed Instances that a mapping of SQS invokes (Lambda guide, function timeout). */
+export const MANAGED_TIMEOUT_MAX = Duration.minutes(90);
+
 /** The shortest timeout of a consumer: no handler is started in the last 2 seconds of a run. */
 const CONSUMER_TIMEOUT_MIN = Duration.seconds(3);
 
@@ -65,6 +68,8 @@ export interface RelaySettings {
 export interface ConsumerSettings extends Retentions {
   readonly lease: Duration;
   readonly timeout: Duration;
+  /** The longest timeout that Lambda has for the function. */
+  readonly timeoutMax: Duration;
   readonly batchSize: number;
   /** Absent: no window. */
   readonly batchingWindow?: Duration | undefined;
@@ -174,8 +179,9 @@ export function consumerProblems(settings: ConsumerSettings): string[] {
       'function.timeout',
       settings.timeout,
       CONSUMER_TIMEOUT_MIN,
-      FUNCTION_TIMEOUT_MAX,
-      "No handler is started in a function's last 2 seconds, and Lambda stops a function after 15 minutes.",
+      settings.timeoutMax,
+      "No handler is started in a function's last 2 seconds, and Lambda stops a function after 15 minutes, or after 90 on Lambda Managed " +
+        'Instances: add a function to its capacity provider first, and pass it as function.existing.',
     ),
     ...windowProblems('queue.batchingWindow', settings.batchingWindow, WINDOW_MAX),
     ...receiveProblems(settings),

@@ -2,13 +2,22 @@ import { Duration } from 'aws-cdk-lib';
 import { OUTAGE_TOLERANCE, RETRY } from '../checks/receives.ts';
 import { between, say, unless } from '../checks/refusal.ts';
 import { defaultInboxRetention, QUEUE_RETENTION_MAX } from '../checks/retentions.ts';
-import { BATCH_SIZE_MAX, type ConsumerSettings } from '../checks/timings.ts';
+import {
+  BATCH_SIZE_MAX,
+  type ConsumerSettings,
+  FUNCTION_TIMEOUT_MAX,
+  MANAGED_TIMEOUT_MAX,
+} from '../checks/timings.ts';
 import { timeoutOf } from './existing-function.ts';
 import { existingQueueSettings } from './existing-queue.ts';
 import type { ConsumerQueueProps, InboxConsumerProps } from './inbox-consumer-props.ts';
+import { managedInstancesOf } from './managed-instances.ts';
 
 /** A function that does not start uses up one receive per visibility timeout: with 3 minutes, a 4-hour outage takes 80. */
 const VISIBILITY_DEFAULT_MIN_S = 180;
+
+/** AWS advises 6 timeouts. Beyond those of 15 minutes, a message that was not processed would only wait for longer. */
+const VISIBILITY_DEFAULT_BEYOND_S = 5 * FUNCTION_TIMEOUT_MAX.toSeconds();
 
 /** Resolves the settings of a consumer: the given ones, and defaults derived from them. */
 export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
@@ -18,7 +27,7 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
   const visibilityTimeout =
     existing?.visibilityTimeout ??
     queue.visibilityTimeout ??
-    Duration.seconds(Math.max(VISIBILITY_DEFAULT_MIN_S, 6 * timeout.toSeconds()));
+    Duration.seconds(visibilityDefaultS(timeout.toSeconds()));
   const retentions = {
     queueRetention: existing?.queueRetention ?? queue.retention ?? QUEUE_RETENTION_MAX,
     deadLetterRetention: existing?.deadLetterRetention ?? queue.deadLetterRetention ?? QUEUE_RETENTION_MAX,
@@ -26,6 +35,7 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
   };
   return {
     timeout,
+    timeoutMax: own.existing && managedInstancesOf(own.existing) ? MANAGED_TIMEOUT_MAX : FUNCTION_TIMEOUT_MAX,
     lease: props.lease ?? Duration.seconds(Math.min(30, visibilityTimeout.toSeconds())),
     visibilityTimeout,
     retry: {
@@ -39,6 +49,10 @@ export function consumerSettings(props: InboxConsumerProps): ConsumerSettings {
     ...retentions,
     inboxRetention: props.inboxRetention ?? defaultInboxRetention(retentions),
   };
+}
+
+function visibilityDefaultS(timeoutS: number): number {
+  return Math.max(VISIBILITY_DEFAULT_MIN_S, Math.min(6 * timeoutS, timeoutS + VISIBILITY_DEFAULT_BEYOND_S));
 }
 
 const DELAY_MAX = Duration.minutes(15);

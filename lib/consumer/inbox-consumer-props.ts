@@ -234,7 +234,7 @@ export interface ConsumerQueueProps {
   /**
    * The time that SQS hides a received message; at least `function.timeout`.
    *
-   * @default 6 times the timeout, as AWS advises; at least 3 minutes
+   * @default 6 times the timeout, as AWS advises, but at least 3 minutes and at most 75 minutes more than the timeout
    */
   readonly visibilityTimeout?: Duration;
   /** The retention of the queue. @default 14 days */

@@ -22,6 +22,7 @@ const consumer = {
   deadLetterRetention: QUEUE_RETENTION_MAX,
   inboxRetention: Duration.days(35),
   timeout: Duration.seconds(CONSUMER_TIMINGS.timeoutS),
+  timeoutMax: Duration.minutes(15),
   lease: Duration.millis(CONSUMER_TIMINGS.leaseMs),
   visibilityTimeout: Duration.seconds(CONSUMER_TIMINGS.visibilityTimeoutS),
 };

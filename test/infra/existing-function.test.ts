@@ -1,7 +1,15 @@
 import { Duration, Stack } from 'aws-cdk-lib';
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
+import { SecurityGroup, Vpc } from 'aws-cdk-lib/aws-ec2';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Alias, Code, Function as LambdaFunction, Runtime, Version } from 'aws-cdk-lib/aws-lambda';
+import {
+  Alias,
+  CapacityProvider,
+  Code,
+  Function as LambdaFunction,
+  Runtime,
+  Version,
+} from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { describe, expect, test } from 'vitest';
@@ -341,4 +349,46 @@ test('a role of the app that several functions share is accepted', () => {
   consumer(stack, mailroom, { function: { existing: nodejsFunction(stack, 'Worker', { role }) } });
   const { Tags } = only(Template.fromStack(stack), 'AWS::IAM::Role', /^Role/).Properties;
   expect(Tags).toContainEqual({ Key: 'mailroom', Value: 'Test/Mailroom' });
+});
+
+describe('an existing function on Lambda Managed Instances', () => {
+  const onInstances = (timeout: Duration, concurrency?: number) => {
+    const { stack, mailroom } = mailroomStack();
+    const existing = nodejsFunction(stack, 'Worker', { timeout, memorySize: 2_048 });
+    const vpc = new Vpc(stack, 'Vpc', { natGateways: 0 });
+    const securityGroups = [new SecurityGroup(stack, 'Instances', { vpc })];
+    const provider = new CapacityProvider(stack, 'Provider', {
+      subnets: vpc.isolatedSubnets,
+      securityGroups,
+    });
+    provider.addFunction(existing, { perExecutionEnvironmentMaxConcurrency: concurrency });
+    consumer(stack, mailroom, { function: { existing } });
+    return stack;
+  };
+
+  test('may run for 90 minutes, after which a message is hidden for 75 more', () => {
+    const template = Template.fromStack(onInstances(Duration.minutes(90), 1));
+    expect(worker(template).Timeout).toBe(5_400);
+    expect(only(template, 'AWS::SQS::Queue', /^ConsumerQueue/).Properties.VisibilityTimeout).toBe(9_900);
+  });
+
+  test('may not run for longer', () => {
+    expect(() => onInstances(Duration.minutes(91), 1)).toThrow(
+      'function.timeout is 1 hour 31 minutes, but must be from 3 seconds to 1 hour 30 minutes.',
+    );
+  });
+
+  test.each([[undefined], [10]])('may not run beside other invocations (%s)', (concurrency) => {
+    expect(() => Template.fromStack(onInstances(Duration.minutes(1), concurrency))).toThrow(
+      'perExecutionEnvironmentMaxConcurrency of Test/Worker is',
+    );
+  });
+
+  test('is refused for 16 minutes if it is on none', () => {
+    const { stack, mailroom } = mailroomStack();
+    const existing = nodejsFunction(stack, 'Worker', { timeout: Duration.minutes(16) });
+    expect(() => consumer(stack, mailroom, { function: { existing } })).toThrow(
+      'from 3 seconds to 15 minutes',
+    );
+  });
 });

@@ -24,6 +24,7 @@ const relay: RelaySettings = {
 const consumer: ConsumerSettings = {
   lease: seconds(30),
   timeout: seconds(30),
+  timeoutMax: minutes(15),
   visibilityTimeout: minutes(3),
   retry: { maxAttempts: 10, first: seconds(2), longest: minutes(15) },
   outageTolerance: hours(4),
@@ -104,6 +105,11 @@ describe("a consumer's settings", () => {
     'a dead-letter queue that expires on arrival': { deadLetterRetention: days(1) },
     'a queue that keeps too long': { queueRetention: days(15) },
     'a timeout beyond Lambda': { timeout: minutes(16), visibilityTimeout: hours(2) },
+    'a timeout beyond Lambda Managed Instances': {
+      timeout: minutes(91),
+      timeoutMax: minutes(90),
+      visibilityTimeout: hours(2),
+    },
     'no attempt': { retry: { maxAttempts: 0, first: seconds(2), longest: minutes(15) } },
     'a batch beyond one receive': { batchSize: 11 },
   };
