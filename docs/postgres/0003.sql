@@ -80,7 +80,7 @@ BEGIN
   INSERT INTO mailroom.capture AS c (slot, retention, since, lsn, lsn_at)
     VALUES ($1, $2, clock_timestamp(), pg_current_wal_insert_lsn(), clock_timestamp())
     ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET retention = excluded.retention, lsn = CASE WHEN confirmed >= c.lsn OR c.lsn > excluded.lsn THEN excluded.lsn ELSE c.lsn END, lsn_at = CASE WHEN confirmed >= c.lsn OR c.lsn > excluded.lsn THEN excluded.lsn_at ELSE c.lsn_at END,
-      since = CASE WHEN c.lsn > excluded.lsn OR c.since > excluded.since OR (confirmed >= c.lsn AND c.lsn_at < excluded.lsn_at - $2 / 2) THEN excluded.since ELSE c.since END,
+      since = CASE WHEN c.lsn > excluded.lsn OR c.since > excluded.since OR $2 < c.retention OR (confirmed >= c.lsn AND (c.captured_until BETWEEN excluded.lsn_at - $2 / 2 AND excluded.lsn_at) IS NOT TRUE) THEN excluded.since ELSE c.since END,
       captured_until = CASE WHEN confirmed >= c.lsn THEN least(c.lsn_at, excluded.lsn_at) WHEN c.captured_until <= excluded.lsn_at THEN c.captured_until END;
   SELECT CASE WHEN bool_and(coalesce(c.captured_until - c.retention / 2 >= c.since, false)) THEN min(c.captured_until - c.retention) END
     INTO expired FROM mailroom.capture c;

@@ -15,15 +15,15 @@ beforeAll(async () => {
 beforeEach(() => capture.clear());
 afterAll(() => capture.close());
 
-/** Older than the retention, which is a day. */
-const weekAgo = () => Date.now() - 7 * 24 * 3_600_000;
+/** Older than the retention, which is a day, but younger than that before the last confirmation of an old slot. */
+const expired = () => Date.now() - 30 * 3_600_000;
 
-/** A slot that has confirmed all of the log 30 days ago. */
+/** A slot of 30 days, which has confirmed the log of until 11 hours ago. */
 async function oldSlot(slot?: string, retention?: string): Promise<void> {
   await capture.createSlot(slot);
   await confirmed(retention, slot);
   await capture.retain(retention, slot);
-  await capture.age();
+  await capture.age(slot);
 }
 
 /** A reading that the slot confirms. @returns the number of deleted events */
@@ -32,6 +32,10 @@ async function confirmed(retention?: string, slot?: string): Promise<number> {
   await capture.confirm(slot);
   return first + (await capture.retain(retention, slot));
 }
+
+/** Lets the slot have confirmed nothing for a time. */
+const capturedBefore = (age: string) =>
+  capture.rig.pool.query('UPDATE mailroom.capture SET captured_until = captured_until - $1::interval', [age]);
 
 /** Calls the retention as another login. @returns true if it ran */
 async function runsAs(login: string, retention: string): Promise<boolean> {
@@ -53,13 +57,15 @@ interface Hole {
   readonly isBroken: () => Promise<boolean>;
 }
 
+const LAGGED = '(c.captured_until BETWEEN excluded.lsn_at - $2 / 2 AND excluded.lsn_at) IS NOT TRUE';
+
 const HOLES: readonly Hole[] = [
   {
     rule: 'an event is deleted only if a later position was confirmed',
     changes: [['confirmed >= c.lsn', 'true']],
     isBroken: async () => {
       await oldSlot();
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       return (await capture.retain()) + (await capture.retain()) > 0;
     },
   },
@@ -67,21 +73,69 @@ const HOLES: readonly Hole[] = [
     rule: 'a new slot deletes nothing for half of the retention: Kafka may not have its snapshot',
     changes: [['c.captured_until - c.retention / 2 >= c.since', 'c.captured_until >= c.since']],
     isBroken: async () => {
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       await capture.createSlot();
       return (await confirmed()) + (await confirmed()) > 0;
     },
   },
   {
     rule: 'a slot that was away may be another one, which counts as new',
-    changes: [['confirmed >= c.lsn AND c.lsn_at < excluded.lsn_at - $2 / 2', 'false']],
+    changes: [[LAGGED, 'false']],
     isBroken: async () => {
       await oldSlot();
-      await capture.commit(1, weekAgo());
-      await capture.rig.pool.query("UPDATE mailroom.capture SET lsn_at = lsn_at - interval '13 hours'");
+      await capture.commit(1, expired());
+      await capturedBefore('13 hours');
       await capture.dropSlot();
       await capture.createSlot();
       return (await confirmed()) + (await confirmed()) > 0;
+    },
+  },
+  {
+    rule: 'a slot whose last reading is younger than its lag counts as new, too: another one may have taken its place since',
+    changes: [[LAGGED, 'c.lsn_at < excluded.lsn_at - $2 / 2']],
+    isBroken: async () => {
+      await oldSlot();
+      await capture.commit(1, expired());
+      await capturedBefore('13 hours');
+      return (await confirmed()) > 0;
+    },
+  },
+  {
+    rule: 'a slot counts as new if the clock was ahead when it last confirmed something',
+    changes: [[LAGGED, 'c.captured_until < excluded.lsn_at - $2 / 2']],
+    isBroken: async () => {
+      await oldSlot();
+      await capture.commit(1, expired());
+      await capturedBefore('-13 hours');
+      await capture.dropSlot();
+      await capture.createSlot();
+      return (await capture.retain()) > 0;
+    },
+  },
+  {
+    rule: 'it does so also after a heartbeat that has read nothing',
+    changes: [[LAGGED, LAGGED.replace('IS NOT TRUE', 'IS FALSE')]],
+    isBroken: async () => {
+      await oldSlot();
+      await capture.commit(1, expired());
+      await capturedBefore('-13 hours');
+      await capture.retain();
+      await capture.dropSlot();
+      await capture.createSlot();
+      return (await capture.retain()) > 0;
+    },
+  },
+  {
+    rule: 'a slot with a shorter retention counts as new: its snapshot may have begun under the longer one',
+    changes: [['OR $2 < c.retention', '']],
+    isBroken: async () => {
+      await oldSlot(undefined, '30 days');
+      await capture.commit(1, expired());
+      await capturedBefore('10 days');
+      await capture.dropSlot();
+      await capture.createSlot();
+      await confirmed('30 days');
+      return (await confirmed()) > 0;
     },
   },
   {
@@ -95,7 +149,7 @@ const HOLES: readonly Hole[] = [
     isBroken: async () => {
       await oldSlot();
       await oldSlot('second');
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       await capture.dropSlot('second');
       return (await confirmed()) + (await confirmed()) > 0;
     },
@@ -107,8 +161,8 @@ const HOLES: readonly Hole[] = [
       await oldSlot();
       await capture.createSlot('second');
       await capture.retain('1 day', 'second');
-      await capture.age();
-      await capture.commit(1, weekAgo());
+      await capture.age('second');
+      await capture.commit(1, expired());
       return (await confirmed()) + (await confirmed()) > 0;
     },
   },
@@ -118,7 +172,7 @@ const HOLES: readonly Hole[] = [
     isBroken: async () => {
       await oldSlot();
       await oldSlot('second', '30 days');
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       const deleted = (await confirmed('30 days', 'second')) + (await confirmed());
       return deleted > 0;
     },
@@ -128,7 +182,7 @@ const HOLES: readonly Hole[] = [
     changes: [['c.lsn > excluded.lsn', 'false']],
     isBroken: async () => {
       await oldSlot();
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       await capture.rig.pool.query("UPDATE mailroom.capture SET lsn = 'FFFFFFFF/0'");
       const atOnce = await confirmed();
       await capture.age();
@@ -140,7 +194,7 @@ const HOLES: readonly Hole[] = [
     changes: [['OR c.since > excluded.since', '']],
     isBroken: async () => {
       await oldSlot();
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       await capture.rig.pool.query("UPDATE mailroom.capture SET since = now() + interval '30 days'");
       expect(await confirmed()).toBe(0);
       await capture.age();
@@ -167,7 +221,7 @@ const HOLES: readonly Hole[] = [
       await capture.rig.pool.query(
         "UPDATE mailroom.capture SET since = now() + interval '30 days', captured_until = now() + interval '30 days'",
       );
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       return (await capture.retain()) > 0;
     },
   },
@@ -176,7 +230,7 @@ const HOLES: readonly Hole[] = [
     changes: [["AND s.wal_status IS DISTINCT FROM 'lost'", '']],
     isBroken: async () => {
       await oldSlot();
-      await capture.commit(1, weekAgo());
+      await capture.commit(1, expired());
       await capture.retain();
       await capture.confirm();
       await capture.loseSlot();
@@ -193,10 +247,14 @@ const HOLES: readonly Hole[] = [
       const other = new Client(capture.rig.server.url.replace(/postgres$/, 'template1'));
       await other.connect();
       await other.query("SELECT pg_create_logical_replication_slot('mailroom', 'pgoutput')");
-      await capture.commit(1, weekAgo());
+      const advance = () =>
+        other.query("SELECT pg_replication_slot_advance('mailroom', pg_current_wal_lsn())");
+      await capture.retain();
+      await advance();
       await capture.retain();
       await capture.age();
-      await other.query("SELECT pg_replication_slot_advance('mailroom', pg_current_wal_lsn())");
+      await capture.commit(1, expired());
+      await advance();
       await other.end();
       return (await capture.retain()) > 0;
     },
@@ -206,7 +264,7 @@ const HOLES: readonly Hole[] = [
     changes: [["WHERE o.published_by = 'cdc'", 'WHERE true']],
     isBroken: async () => {
       const { database } = capture.rig;
-      const clock = { now: weekAgo, sleep: async () => {} };
+      const clock = { now: expired, sleep: async () => {} };
       const telemetry = memoryTelemetry();
       await createPostgresOutbox({ config: PRODUCER, database, clock, telemetry }).commit(async () => [
         placed(1),
@@ -241,19 +299,19 @@ describe('the retention of captured events', () => {
 
   test('deletes an event after that time, and continues', async () => {
     await oldSlot();
-    await capture.commit(1, weekAgo());
+    await capture.commit(1, expired());
     const young = await capture.commit(2);
     expect(await confirmed()).toBe(1);
     expect(await capture.rig.rows('SELECT event_id::text AS id FROM mailroom.event')).toEqual([
       { id: young },
     ]);
-    await capture.commit(3, weekAgo());
+    await capture.commit(3, expired());
     expect(await confirmed()).toBe(1);
   });
 
   test('deletes nothing if it reaches back to before 1970', async () => {
     await oldSlot(undefined, '100 years');
-    await capture.commit(1, weekAgo());
+    await capture.commit(1, expired());
     expect(await confirmed('100 years')).toBe(0);
   });
 

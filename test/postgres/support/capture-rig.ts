@@ -22,8 +22,8 @@ export interface CaptureRig {
   readonly loseSlot: () => Promise<void>;
   /** Runs the retention as a connector's heartbeat does. @returns the number of deleted events */
   readonly retain: (retention?: string, slot?: string) => Promise<number>;
-  /** Lets 30 days pass: no slot is new any more, and what was captured was captured then. */
-  readonly age: () => Promise<unknown>;
+  /** Lets a slot be 30 days old and have confirmed the log of until 11 hours ago. */
+  readonly age: (slot?: string) => Promise<unknown>;
   /** The findings of `doctor` about slots. */
   readonly problems: () => Promise<{ readonly problem: string; readonly text: string }[]>;
   /** Removes events, slots and readings. */
@@ -69,9 +69,10 @@ export async function startCapture(name: string): Promise<CaptureRig> {
       const call = 'SELECT mailroom.delete_captured($1, $2::interval)::int AS deleted';
       return (await connector.query(call, [slot, retention])).rows[0]?.deleted;
     },
-    age: () =>
+    age: (slot = SLOT) =>
       pool.query(
-        "UPDATE mailroom.capture SET since = since - interval '30 days', captured_until = captured_until - interval '30 days'",
+        "UPDATE mailroom.capture SET since = since - interval '30 days', captured_until = captured_until - interval '11 hours' WHERE slot = $1",
+        [slot],
       ),
     problems: async () => {
       const read = async (text: string) => (await pool.query(text)).rows;

@@ -46,16 +46,19 @@ GRANT EXECUTE ON FUNCTION mailroom.delete_captured TO mailroom_connector;`;
  *
  * *Invariant: an event is deleted only if every slot that ever had a reading has confirmed a position that was read a retention of its connector after the event
  * was written, and half of that retention after the slot was new.* A slot that is away, was dropped or was lost confirms nothing: the events stay for the snapshot of its
- * connector. A new slot confirms positions before Kafka has that snapshot, which reads the events from before the slot. It counts as new at its first reading, when a
- * reading has waited for half of a retention, because the slot may be another one since, when the reading is ahead of the log, as after a restore, and when it is new in the
- * future, because the clock was ahead. A slot that takes the place of another sooner does not count as new: if
- * that one had lagged by half of a retention, an event can be deleted before the snapshot has it.
+ * connector. A new slot confirms positions before Kafka has that snapshot, which reads the events from before the slot, and must end within half of the retention.
+ *
+ * A slot counts as new at its first reading, and at each confirmation that comes half of a retention or more after the time up to which the log was captured, because it may
+ * be another one since: what the one before had not confirmed is then old enough to be deleted during the snapshot. If that time is more recent, these events are deleted half of a
+ * retention later at the earliest. It also counts as new when the clock was ahead at its last confirmation or when it was new, when the reading is ahead of the log, as after a
+ * restore, and when its retention is shorter than before, because the snapshot may have begun under the longer one.
  *
  * A transaction must not stay open for as long as the retention. Events are as old as their ids, which have the clock of their producer.
  */
 function deleteCaptured(): string {
   const isRead = 'confirmed >= c.lsn';
   const isAhead = 'c.lsn > excluded.lsn';
+  const isBehind = '(c.captured_until BETWEEN excluded.lsn_at - $2 / 2 AND excluded.lsn_at) IS NOT TRUE';
   const renewed = (column: string) =>
     `CASE WHEN ${isRead} OR ${isAhead} THEN excluded.${column} ELSE c.${column} END`;
   return `CREATE FUNCTION mailroom.delete_captured(slot name, retention interval) RETURNS bigint
@@ -80,7 +83,7 @@ BEGIN
   INSERT INTO mailroom.capture AS c (slot, retention, since, lsn, lsn_at)
     VALUES ($1, $2, clock_timestamp(), pg_current_wal_insert_lsn(), clock_timestamp())
     ON CONFLICT ON CONSTRAINT capture_pkey DO UPDATE SET retention = excluded.retention, lsn = ${renewed('lsn')}, lsn_at = ${renewed('lsn_at')},
-      since = CASE WHEN ${isAhead} OR c.since > excluded.since OR (${isRead} AND c.lsn_at < excluded.lsn_at - $2 / 2) THEN excluded.since ELSE c.since END,
+      since = CASE WHEN ${isAhead} OR c.since > excluded.since OR $2 < c.retention OR (${isRead} AND ${isBehind}) THEN excluded.since ELSE c.since END,
       captured_until = CASE WHEN ${isRead} THEN least(c.lsn_at, excluded.lsn_at) WHEN c.captured_until <= excluded.lsn_at THEN c.captured_until END;
   SELECT CASE WHEN bool_and(coalesce(c.captured_until - c.retention / 2 >= c.since, false)) THEN min(c.captured_until - c.retention) END
     INTO expired FROM mailroom.capture c;
