@@ -20,6 +20,7 @@ import type { Database } from '../../lambdas/runtime/store/sql/database.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
 import { newEventId } from '../postgres/consumer-parts.ts';
 import { LEASE_MS } from '../postgres/inbox-rig.ts';
+import { hurriedClock, vanishing } from '../support/lost-answers.ts';
 import { consumerConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { PAYMENT, testOutbox } from './inbox-rig.ts';
 import { type Rig, startRig } from './support/rig.ts';
@@ -223,28 +224,14 @@ describe('a rejected function', () => {
   });
 
   test('whose COMMIT has no answer is not reported as one that changed nothing', async () => {
-    const { database } = rig;
-    let isLost = false;
-    const lost = async (): Promise<never> => {
-      throw Object.assign(new Error('The connection was lost.'), { fatal: true });
-    };
-    const losing: Database<PoolConnection> = {
-      ...database,
-      transaction: async (run) => {
-        await database.transaction(run);
-        isLost = true;
-        return lost();
-      },
-      query: (...statement) => (isLost ? lost() : database.query(...statement)),
-    };
-    const hurried: Clock = { ...systemClock, sleep: async () => {} };
+    const losing = vanishing(rig.database);
     const { deliver } = counting((make) => [booking(make, announces)]);
-    const { reject } = counting((make) => [booking(make, announces)], losing, hurried);
+    const { reject } = counting((make) => [booking(make, announces)], losing, hurriedClock());
     await begin(12);
     const bad = newEventId();
     await deliver(13, bad);
     await expect(reject(13, bad)).rejects.toMatchObject({ code: 'COMMIT_UNKNOWN' });
-    isLost = false;
+    losing.comeBack();
     expect(await reject(13, bad)).toEqual({ status: 'discarded' });
     expect(await notes()).toEqual(['refused 13 by ada: POISON_MESSAGE']);
   });

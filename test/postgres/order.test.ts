@@ -18,6 +18,7 @@ import { readLastSequence } from '../../lambdas/runtime/store/postgres/last-sequ
 import { grantPostgresRole } from '../../lambdas/runtime/store/postgres/migrate.ts';
 import type { Database } from '../../lambdas/runtime/store/postgres/sql.ts';
 import { lambdaContext, memoryTelemetry } from '../../testing/index.ts';
+import { hurriedClock, losingCommits, vanishing } from '../support/lost-answers.ts';
 import { consumerConfig, ThingHappened } from '../support/runtime-rig.ts';
 import { newEventId } from './consumer-parts.ts';
 import { LEASE_MS, migratedPostgres, testOutbox } from './inbox-rig.ts';
@@ -220,37 +221,16 @@ describe('a rejected function', () => {
   });
 
   test('whose COMMIT has no answer is not reported as one that changed nothing', async () => {
-    const database = nodePostgres(logins.worker);
-    let isLost = false;
-    const lost = async (): Promise<never> => {
-      throw Object.assign(new Error('The connection was lost.'), { code: '08006' });
-    };
-    const losing: Database<PgClient> = {
-      ...database,
-      transaction: async (run) => {
-        await database.transaction(run);
-        isLost = true;
-        return lost();
-      },
-      query: (...statement) => (isLost ? lost() : database.query(...statement)),
-    };
-    let ahead = 0;
-    const clock: Clock = {
-      ...systemClock,
-      now: () => Date.now() + ahead,
-      sleep: async () => {
-        ahead += 60_000;
-      },
-    };
+    const losing = vanishing(nodePostgres(logins.worker));
     const { deliver } = counting((make) => [booking(make, announces)]);
-    const { reject } = counting((make) => [booking(make, announces)], losing, clock);
+    const { reject } = counting((make) => [booking(make, announces)], losing, hurriedClock());
     await postgres.database.query("INSERT INTO mailroom.last_sequence VALUES ('worker', $1, 12)", [
       KEY.slice('LAST#worker#'.length),
     ]);
     const bad = newEventId();
     await deliver(13, bad);
     await expect(reject(13, bad)).rejects.toMatchObject({ code: 'COMMIT_UNKNOWN' });
-    isLost = false;
+    losing.comeBack();
     expect(await reject(13, bad)).toEqual({ status: 'discarded' });
     expect(await notes()).toEqual(['refused 13 by ada: POISON_MESSAGE']);
   });
@@ -358,5 +338,59 @@ describe('the last applied sequence', () => {
       expect(await changes.raise(raise, { by: 'ada', reason: 'lost' })).toBe(false);
     });
     expect(await rows('SELECT command FROM mailroom.operation')).toEqual([]);
+  });
+
+  describe('whose raise has no answer', () => {
+    const seen = { last: 4, exists: true };
+    const raiseIn = (database: Database<PgClient>) =>
+      postgresInboxChanges({ database, whole: database, clock: hurriedClock() }).raise(
+        { key: 'LAST#worker#things#strict#Thing#9', sequence: 5, seen },
+        { by: 'ada', reason: 'lost' },
+      );
+    const stored = () =>
+      rows(
+        'SELECT last::int, (SELECT count(*)::int FROM mailroom.operation) AS entries FROM mailroom.last_sequence',
+      );
+    beforeEach(() => begin(logins.worker, 'worker'));
+
+    test('is raised, if the log has its entry', async () => {
+      expect(await raiseIn(losingCommits(nodePostgres(logins.ada)))).toBe(true);
+      expect(await stored()).toEqual([{ last: 5, entries: 1 }]);
+    });
+
+    test('is raised also if its event has been applied since, and another operator has raised it', async () => {
+      const database = nodePostgres(logins.ada);
+      const passing: Database<PgClient> = {
+        ...database,
+        transaction: async (run) => {
+          await losingCommits(database)
+            .transaction(run)
+            .catch(() => {});
+          await raise(logins.ada, 'worker', 'things#strict#Thing#9', 5, 8, 'more');
+          throw new Error('The connection was lost.');
+        },
+      };
+      expect(await raiseIn(passing)).toBe(true);
+    });
+
+    test('is unknown while the database is away', async () => {
+      const database = vanishing(nodePostgres(logins.ada));
+      await expect(raiseIn(database)).rejects.toMatchObject({ code: 'COMMIT_UNKNOWN' });
+    });
+
+    test('stands as it was if the transaction was rolled back', async () => {
+      const database = nodePostgres(logins.ada);
+      const aborted = new Error('The connection was lost.');
+      const rolledBack: Database<PgClient> = {
+        ...database,
+        transaction: (run) =>
+          database.transaction(async (tx) => {
+            await run(tx);
+            throw aborted;
+          }),
+      };
+      await expect(raiseIn(rolledBack)).rejects.toBe(aborted);
+      expect(await stored()).toEqual([{ last: 4, entries: 0 }]);
+    });
   });
 });

@@ -11,8 +11,9 @@ import {
 import type { RowsBefore, RowTransition } from '../../inbox/row-transition.ts';
 import { type RandomBytes, systemRandomBytes } from '../event-id.ts';
 import type { LastRaise } from '../last-sequence.ts';
+import type { OutcomeDeps } from '../sql/database-outbox.ts';
 import { readable } from '../stored-rows.ts';
-import { wasCommitted } from './commit-outcome.ts';
+import { type SentCommit, wasCommitted } from './commit-outcome.ts';
 import { epochMs, isConflict, isLocked, onceMore, run } from './inbox-row.ts';
 import { transitionOf } from './inbox-writes.ts';
 import { raiseAsOperator, readLastSequence } from './last-sequence.ts';
@@ -135,12 +136,46 @@ export function postgresInboxChanges<Tx>({
       }),
     lastSequence: (key) => readLastSequence(whole, key),
     raise: (raise, { reason }) =>
-      onceMore(() => raiseLast(database, raise, reason)).catch((error: unknown) => {
+      onceMore(() => raisedAndLogged({ database, clock, random }, raise, reason)).catch((error: unknown) => {
         // A worker that applies an event holds the number, and is about to change it.
         if (isLocked(error)) return false;
         throw error;
       }),
   };
+}
+
+/** The entry in the log that this transaction has written: an operator may read it, and its token is of no other. */
+const LOGGED = `SELECT o.token, ${XID} FROM mailroom.operation o
+  WHERE o.at > statement_timestamp() - interval '1 hour' AND o.xmin = pg_current_xact_id()::xid`;
+
+/**
+ * Raises the last applied sequence by an operator's login. After a lost answer, only the entry in the log of this very change proves that it was made.
+ *
+ * @returns false if the number is not as it was read
+ * @throws `COMMIT_UNKNOWN`; any other error has changed nothing
+ */
+async function raisedAndLogged<Tx>(
+  deps: OutcomeDeps & { readonly database: Database<Tx> },
+  raise: LastRaise,
+  reason: string,
+): Promise<boolean> {
+  let sent: SentCommit | undefined;
+  try {
+    return await deps.database.transaction(async (tx) => {
+      sent = undefined;
+      const sql = deps.database.in(tx);
+      if (!(await raiseAsOperator(sql, raise, reason))) return false;
+      const { xid, token } = await readOneRow(sql, LOGGED, [], { xid: 'text', token: 'text' });
+      const proof =
+        "EXISTS (SELECT FROM mailroom.operation o WHERE o.at > statement_timestamp() - interval '1 hour' AND o.token = $2::text)";
+      // From here on, only the answer to COMMIT can be lost.
+      sent = { xid, proof, values: [token] };
+      return true;
+    });
+  } catch (error) {
+    if (sent !== undefined && !isConflict(error) && (await wasCommitted(deps, sent, error))) return true;
+    throw error;
+  }
 }
 
 /** An operator's writes of DynamoDB cannot commit with a decision in PostgreSQL. */
