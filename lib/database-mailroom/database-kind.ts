@@ -12,7 +12,7 @@ export type RelayChoices = Readonly<Record<string, string | undefined>>;
 export interface DatabaseKind extends DatabaseServer {
   /** The options of its relay that have no equal in others, with the values of each. */
   readonly choices: Readonly<Record<string, readonly string[]>>;
-  /** Validates a relay. */
+  /** Validates a relay, also by its `orderBy`. */
   readonly relayProblems: (database: MailroomDatabase, chosen: RelayChoices) => string[];
   /** Validates an inbox. */
   readonly inboxProblems: (database: MailroomDatabase) => string[];

@@ -136,7 +136,7 @@ export class DatabaseOutboxRelay extends Construct {
       ),
       ...wholeDays('relay.publishedRetention', publishedRetention),
       ...choiceProblems(kind, { ...chosen, orderBy: props.orderBy }),
-      ...kind.relayProblems(database, chosen),
+      ...kind.relayProblems(database, { ...chosen, orderBy: props.orderBy }),
       ...(vpc && vpcSubnets ? subnetProblems('relay.vpcSubnets', vpc, vpcSubnets) : []),
     ]);
     const config = {

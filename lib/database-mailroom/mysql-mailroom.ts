@@ -1,7 +1,7 @@
 import type { Construct } from 'constructs';
 import { mysqlProducerSettings, mysqlRelaySettings } from '../../lambdas/runtime/mysql/mysql-settings.ts';
 import type { MailroomDatabase } from '../database/database-connection.ts';
-import { MYSQL, skipLockedProblems } from '../database/database-server.ts';
+import { abilityProblems, KEEPS_NUMBERS, MYSQL, SKIP_LOCKED } from '../database/database-server.ts';
 import type { DatabaseKind } from './database-kind.ts';
 import { DatabaseMailroom, type DatabaseMailroomProps } from './database-mailroom.ts';
 import type { DatabaseRelayOptions } from './database-outbox-relay.ts';
@@ -23,17 +23,18 @@ export interface MysqlMailroomProps extends DatabaseMailroomProps {
   readonly relay?: MysqlRelayOptions;
 }
 
-/** @param remedy - besides an update */
-function skipLocked(database: MailroomDatabase, remedy: string): string[] {
-  return 'server' in database ? skipLockedProblems(database.server, remedy) : [];
-}
+/** A server that is not of RDS cannot be checked. */
+const serverProblems = (database: MailroomDatabase, ability: typeof SKIP_LOCKED, remedy: string) =>
+  'server' in database ? abilityProblems(database.server, ability, remedy) : [];
 
 const KIND: DatabaseKind = {
   ...MYSQL,
   choices: { claim: ['skip-locked', 'token'] },
-  relayProblems: (database, { claim }) =>
-    claim === 'token' ? [] : skipLocked(database, 'Set relay.claim to "token", or '),
-  inboxProblems: (database) => skipLocked(database, 'Keep the inbox in DynamoDB, or '),
+  relayProblems: (database, { claim, orderBy }) => [
+    ...(claim === 'token' ? [] : serverProblems(database, SKIP_LOCKED, 'Set relay.claim to "token", or ')),
+    ...(orderBy === undefined ? [] : serverProblems(database, KEEPS_NUMBERS, 'Remove relay.orderBy, or ')),
+  ],
+  inboxProblems: (database) => serverProblems(database, SKIP_LOCKED, 'Keep the inbox in DynamoDB, or '),
   relayVariables: (config, { claim }) =>
     mysqlRelaySettings.encode({ ...config, ...(claim === 'token' && { claim }) }),
   producerVariables: mysqlProducerSettings.encode,
@@ -44,8 +45,8 @@ const KIND: DatabaseKind = {
  * {@link DatabaseMailroom.addProducer}, in transactions of their own database. The relay runs from the first deployment on, and logs errors
  * until the database is migrated.
  *
- * @throws `BAD_SETTINGS` if the database accepts neither IAM authentication nor a secret, is not MySQL or MariaDB, has no SKIP LOCKED
- * while the relay needs it, or a setting is invalid
+ * @throws `BAD_SETTINGS` if the database accepts neither IAM authentication nor a secret, is not MySQL or MariaDB, is of a
+ * version that the relay cannot claim in or, with `orderBy`, keep an order in, or a setting is invalid
  *
  * @example
  * ```ts

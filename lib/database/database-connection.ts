@@ -59,8 +59,12 @@ export function loginProblems({ loginMax }: DatabaseServer, property: string, lo
   );
 }
 
-/** Validates a database. */
-export function databaseProblems(kind: DatabaseServer, database: MailroomDatabase): string[] {
+/** Validates a database. @param placeOf - what the database of a kind is passed to @default the construct of its Mailroom */
+export function databaseProblems(
+  kind: DatabaseServer,
+  database: MailroomDatabase,
+  placeOf: (kind: DatabaseServer) => string = ({ construct }) => `a ${construct}`,
+): string[] {
   const name = database.databaseName;
   return [
     ...unless(
@@ -68,7 +72,7 @@ export function databaseProblems(kind: DatabaseServer, database: MailroomDatabas
       `database.databaseName is ${name === '' ? 'empty' : 'known at deployment only'}. Set it to the name itself, e.g. "shop".`,
     ),
     ...('server' in database
-      ? [...engineProblems(database.server, kind), ...authenticationProblems(database)]
+      ? [...engineProblems(database.server, kind, placeOf), ...authenticationProblems(database)]
       : loginProblems(kind, 'database.user', database.user)),
   ];
 }

@@ -42,35 +42,49 @@ export const MYSQL: DatabaseServer = {
 /** A cluster or an instance of RDS. An imported one need not name its engine. */
 type RdsServer = IDatabaseCluster | IDatabaseInstance;
 
-/** Validates that a server of RDS is of a kind. */
+/** Validates that a server of RDS is of a kind. @param placeOf - what the server of a kind is passed to */
 export function engineProblems(
   server: RdsServer,
-  { engine, engineTypes, construct }: DatabaseServer,
+  kind: DatabaseServer,
+  placeOf: (kind: DatabaseServer) => string,
 ): string[] {
   const found = server.engine?.engineType;
-  if (found === undefined || engineTypes.test(found)) return [];
-  const other = [POSTGRES, MYSQL].find((kind) => kind.engineTypes.test(found));
+  if (found === undefined || kind.engineTypes.test(found)) return [];
+  const other = [POSTGRES, MYSQL].find(({ engineTypes }) => engineTypes.test(found));
   return [
-    `database.server is ${server.node.path}, whose engine is ${found}, but a ${construct} needs ${DATABASE_NAMES[engine]}. ` +
-      (other ? `Use a ${other.construct} for it.` : 'Pass another server.'),
+    `database.server is ${server.node.path}, whose engine is ${found}, but ${placeOf(kind)} needs ${DATABASE_NAMES[kind.engine]}. ` +
+      (other ? `Use ${placeOf(other)} for it.` : 'Pass another server.'),
   ];
 }
 
-/** The first versions with SKIP LOCKED, by the engine of RDS. Versions of Aurora begin with that of MySQL. */
-const SKIP_LOCKED_SINCE: Readonly<Record<string, readonly [major: number, minor: number]>> = {
-  'aurora-mysql': [8, 0],
-  mysql: [8, 0],
-  mariadb: [10, 6],
+/** An ability that servers of MySQL have from a version on. */
+interface Ability {
+  /** The consequence, in earlier versions. */
+  readonly lack: string;
+  /** By the engine of RDS. Versions of Aurora begin with that of MySQL. */
+  readonly since: Readonly<Record<string, readonly [major: number, minor: number]>>;
+}
+
+/** Claims that pass over the rows of others. */
+export const SKIP_LOCKED: Ability = {
+  lack: 'has no SKIP LOCKED',
+  since: { 'aurora-mysql': [8, 0], mysql: [8, 0], mariadb: [10, 6] },
 };
 
-/** Validates that a server of MySQL has SKIP LOCKED. A version that is not named cannot be checked. @param remedy - besides an update */
-export function skipLockedProblems(server: RdsServer, remedy: string): string[] {
+/** A number that was assigned is not assigned again, also after a restart. RDS has never had MariaDB 10.2 before 10.2.4. */
+export const KEEPS_NUMBERS: Ability = {
+  lack: 'forgets the numbers of events when it restarts',
+  since: { 'aurora-mysql': [8, 0], mysql: [8, 0], mariadb: [10, 2] },
+};
+
+/** Validates that a server has an ability. A version that is not named cannot be checked. @param remedy - besides an update */
+export function abilityProblems(server: RdsServer, { lack, since }: Ability, remedy: string): string[] {
   const { engineType = '', engineVersion } = server.engine ?? {};
-  const [since, version] = [SKIP_LOCKED_SINCE[engineType], engineVersion?.fullVersion];
+  const [first, version] = [since[engineType], engineVersion?.fullVersion];
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(version ?? '')?.map(Number) ?? [];
-  if (since === undefined || major === undefined || minor === undefined) return [];
+  if (first === undefined || major === undefined || minor === undefined) return [];
   return unless(
-    major > since[0] || (major === since[0] && minor >= since[1]),
-    `database.server is ${server.node.path}, whose engine is ${engineType} ${version}, which has no SKIP LOCKED. ${remedy}update the engine to ${since.join('.')} or later.`,
+    major > first[0] || (major === first[0] && minor >= first[1]),
+    `database.server is ${server.node.path}, whose engine is ${engineType} ${version}, which ${lack}. ${remedy}update the engine to ${first.join('.')} or later.`,
   );
 }

@@ -74,7 +74,7 @@ export function auditedProblems(audits: AuditedDatabases): string[] {
       audits.postgres === undefined || audits.mysql === undefined,
       'postgres and mysql are given, but an audit reads one database. Omit one, and run `npx cdk-mailroom audit --database` for it.',
     ),
-    ...databaseProblems(kind, database),
+    ...databaseProblems(kind, database, ({ engine }) => `audit.${engine}`),
     ...loginProblems(kind, `${kind.engine}.user`, loginOf(audited).user),
     ...(database.vpc && subnets ? subnetProblems(`${kind.engine}.vpcSubnets`, database.vpc, subnets) : []),
     ...unless(

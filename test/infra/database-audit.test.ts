@@ -261,7 +261,9 @@ describe.each(['postgres', 'mysql'] as const)('the audit of a database of %s', (
 test('an audit of a database of another kind, or of two databases, is refused', () => {
   const { core, database } = systemOf('mysql');
   const make = (id: string, audit: OutboxAuditOptions) => refused(() => new Mailroom(core, id, { audit }));
-  expect(make('Other', { postgres: { database } })).toMatch(/engine is aurora-mysql.*Use a MysqlMailroom/s);
+  expect(make('Other', { postgres: { database } })).toMatch(
+    /engine is aurora-mysql, but audit\.postgres needs PostgreSQL\. Use audit\.mysql for it\./,
+  );
   expect(make('Two', { postgres: { database }, mysql: { database } })).toContain(
     'an audit reads one database',
   );

@@ -193,6 +193,16 @@ describe('refused at synth', () => {
     },
   );
 
+  test('an order by aggregate on a server that forgets its numbers', () => {
+    const relay = { claim: 'token', orderBy: 'aggregate' };
+    expect(on(({ cluster }) => cluster(AURORA_2), relay).mysql).toThrow(
+      /engine is aurora-mysql 5\.7\.\S+, which forgets the numbers of events when it restarts\. Remove relay\.orderBy, or update the engine to 8\.0/,
+    );
+    expect(on(({ cluster }) => cluster(AURORA_3), relay).mysql).not.toThrow();
+    const mariaDb10_5 = mariaDb({ version: MariaDbEngineVersion.VER_10_5 });
+    expect(on(({ instance }) => instance(mariaDb10_5), relay).mysql).not.toThrow();
+  });
+
   test.each([
     [
       'MySQL 8.0',
