@@ -95,6 +95,11 @@ export function ordinal(count: number): string {
   return { 2: 'second', 3: 'third' }[count] ?? `${count}th`;
 }
 
+/** A finding as a sentence: with a full stop, unless it ends with a question. */
+export function sentence(finding: string): string {
+  return finding.endsWith('?') ? finding : `${finding}.`;
+}
+
 /** A stored error that a full stop follows: cut, and without its final full stop. */
 export function asClause(error: string): string {
   return clipped(error.replace(/[.\s]+$/, ''));

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { WhyDocument } from '../../cli/page/client/event/waterfall.ts';
 import type { StatusDocument } from '../../cli/page/server/protocol.ts';
 import type { Reading } from '../../cli/page/server/readings.ts';
 import { launchBrowser } from './support/chromium.ts';
@@ -28,6 +29,55 @@ const TROUBLE: StatusDocument = {
 const ID = '01a1fe32-7358-7e75-8b69-4ee374467501';
 const ERROR = `BankError: ${'https://bank.example.com/v1/charges/'.repeat(6)}`;
 
+type Delay = NonNullable<WhyDocument['verdict']['delay']>;
+
+const ENABLE = 'aws lambda update-event-source-mapping --uuid 1 --enabled';
+const AUDIT = 'npx cdk-mailroom audit --since 1h';
+
+/** A message behind a mapping that is disabled, one that may be lost, and an event that no sweep publishes. */
+const DELAYS: Readonly<Record<string, { readonly consumer: string | null; readonly delay: Delay }>> = {
+  stopped: {
+    consumer: 'payments',
+    delay: {
+      place:
+        'OrderPlaced was published 3 min ago; payments has not claimed it yet. Its queue has 112 messages waiting.',
+      problem: 'payments receives nothing: its event source mapping is disabled.',
+      ...{ asksFirst: true, before: 'aws cloudtrail lookup-events --max-results 5' },
+    },
+  },
+  lost: {
+    consumer: 'payments',
+    delay: {
+      place: 'OrderPlaced was published 9 min ago; payments has not claimed it yet.',
+      problem: 'Either payments does not receive messages, or it is behind, or this message is lost.',
+      ...{ asksFirst: false, before: AUDIT },
+    },
+  },
+  stuck: {
+    consumer: null,
+    delay: {
+      place: 'OrderPlaced is not published, and is leased until 2031.',
+      ...{ problem: null, asksFirst: false, before: null },
+    },
+  },
+};
+
+/** A reading of `why` for an event that waits although it should not. */
+function delayedReading(name: string): Reading {
+  const { consumer = null, delay } = DELAYS[name] ?? {};
+  const { document, ...rest } = rejectedReading(null);
+  const { events, ...why } = document as unknown as WhyDocument;
+  const verdict = {
+    ...{ state: consumer === null ? 'stuck' : 'late', eventId: ID, consumer, cause: null, deadLetter: null },
+    ...{ text: `Seven lines, and \`${AUDIT}\` in them.`, next: ENABLE, delay },
+  };
+  const [event] = events;
+  return {
+    ...rest,
+    document: { ...why, effectsInDoubt: [], events: [event], verdict },
+  } as unknown as Reading;
+}
+
 /** A reading of `why` for an event that was rejected after attempts that ended alike. */
 function rejectedReading(verdict: string | null): Reading {
   const ended = [1, 2, 3].map((n) => ({
@@ -46,6 +96,7 @@ function rejectedReading(verdict: string | null): Reading {
       ...{ state: 'rejected', eventId: ID, consumer: 'payments-of-customers' },
       ...{ text: 'Seven lines of eight facts.', next: 'npx cdk-mailroom dlq redrive consumer:worker 1' },
       cause: ERROR,
+      delay: null,
       deadLetter: { source: 'consumer:worker', id: '1', expiresAt: Date.now() + 86_400_000 * 9, verdict },
     },
     ...{ events: [event, other], more: false, searchedTo: null },
@@ -139,6 +190,29 @@ describe.skipIf(browser === undefined)('the answer of a screen', () => {
     expect(await notice.getByText('Seven lines').isVisible()).toBe(false);
     await notice.getByText('The whole verdict').click();
     await shows(notice, 'Seven lines of eight facts.');
+  });
+
+  test.each([
+    ['stopped', 'Late at payments', ['Where', 'Cause', 'Ask first'], /cloudtrail lookup-events/],
+    ['lost', 'Late at payments', ['Where', 'Cause unknown', 'To tell which'], AUDIT],
+    ['stuck', 'Stuck at the outbox', ['Where'], ENABLE],
+  ])('an event that is %s is %s: it shows %j and the command', async (name, title, labels, before) => {
+    const { page } = await openedInMemory(
+      browser as Browser,
+      {},
+      { read: async () => delayedReading(name), allowsChanges: true },
+    );
+    await goToEvent(page);
+    const notice = page.locator('.notice').filter({ hasText: title });
+    await notice.waitFor();
+    expect(await page.locator('.verdict-facts dt').allInnerTexts()).toEqual(labels);
+    await shows(notice, before);
+    const commands = notice.locator('.command code').filter({ visible: true });
+    expect((await commands.allInnerTexts()).at(-1)).toBe(ENABLE);
+    expect(await notice.getByText('Seven lines').isVisible()).toBe(false);
+    await notice.getByText('The whole verdict').click();
+    expect(await notice.locator('details p code').first().innerText()).toBe(AUDIT);
+    expect(await notice.innerText()).not.toContain('`');
   });
 
   test.each([

@@ -42,7 +42,7 @@ const DOCUMENTS: Readonly<Record<string, object>> = {
   why: {
     verdict: {
       ...{ state: 'processed', eventId: ID, consumer: null, text: 'By payments.', next: null },
-      ...{ cause: null, deadLetter: null },
+      ...{ cause: null, delay: null, deadLetter: null },
     },
     ...{ more: false, searchedTo: null, effectsInDoubt: [], openEffects: [] },
     events: [

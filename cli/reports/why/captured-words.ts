@@ -48,12 +48,14 @@ export function capturedVerdict(
   if (behind === undefined && connectors.length > 0) return undefined;
   const age = now - committedAt;
   const why = behind === undefined ? NONE : connectorText(behind);
-  const text = `${name} was left to change data capture ${duration(age)} ago, which has not read it yet: ${why}.`;
+  const place = `${name} was left to change data capture ${duration(age)} ago, which has not read it yet`;
+  const text = `${place}: ${why}.`;
   if (age <= STUCK_MS) return { state: 'publishing', text, next: null };
   return {
     state: 'stuck',
     text: `${text} Start its connector, or create it (docs/cli.md#cdc). \`doctor\` says which:`,
     next: commandLine(shell`doctor`),
+    delay: { place: `${place}.`, problem: `${why}.`, asksFirst: false, before: null },
   };
 }
 

@@ -27,7 +27,8 @@ import {
 } from './event-state.ts';
 import { isHeld, isQueueEmpty, messageCase } from './message-case.ts';
 import type { MessageFacts } from './message-facts.ts';
-import { causeText, unclaimedText, WORDS } from './message-words.ts';
+import { lateDelay, placeText, unclaimedText } from './message-places.ts';
+import { causeText, WORDS } from './message-words.ts';
 import {
   blockingVerdict,
   discardLine,
@@ -40,7 +41,7 @@ import { besideScheduled, isCancelled, scheduledVerdict } from './scheduled-word
 import { sourceVerdict, unprovenAt } from './source-verdict.ts';
 import { bornAt, type Trace, type TracedEvent, type TracedMessage } from './trace.ts';
 import { unfoundNumbers } from './unfound-numbers.ts';
-import { claimStopped, publishStopped } from './wiring-check.ts';
+import { claimStopped, type FlowStop, publishStopped } from './wiring-check.ts';
 
 /** The verdict on a chain of events: the worst of all events and messages. */
 export function verdictOf(trace: Trace, contextAt: ContextAt): WhyVerdict {
@@ -154,8 +155,9 @@ function pendingText(
     ? undefined
     : publishStopped(context, isNew ? ['table', 'stream relay'] : isFirstTry ? undefined : ['sweep']);
   if (stopped !== undefined) {
-    const text = `${name} is not published yet, ${duration(age)} after ${SINCE[begin]}${error}. ${stopped.text}`;
-    return { state: 'stuck', text, next: stopped.next };
+    const place = `${name} is not published yet, ${duration(age)} after ${SINCE[begin]}`;
+    const delay = { place: `${place}.`, ...stopped.delay };
+    return { state: 'stuck', text: `${place}${error}. ${stopped.text}`, next: stopped.next, delay };
   }
   if (isStuck) {
     // As `status` reports it, with the same remedy.
@@ -165,11 +167,13 @@ function pendingText(
       begin === 'due' && because === 'due'
         ? `is overdue: it was due ${duration(age)} ago (${time(bornAt(event))}) and is not published.`
         : `is not published, and is ${group === undefined ? '' : waitText(group, now)}.`;
-    const swept = because === 'due' ? ' The sweep should have published it by now.' : '';
+    const problem = because === 'due' ? 'The sweep should have published it by now.' : null;
+    const place = `${name} ${waits}`;
     return {
       state: 'stuck',
-      text: `${name} ${waits}${swept}`,
+      text: problem === null ? place : `${place} ${problem}`,
       next: commandLine(command ?? shell`events list`),
+      delay: { ...UNKNOWN_CAUSE, place, problem },
     };
   }
   if (row.lastError === undefined) {
@@ -185,6 +189,9 @@ function pendingText(
     'intervals; when its attempts are exhausted, it becomes DEAD. Failures of the bus do not count as attempts.';
   return { state: 'retrying', text, next: commandLine(shell`status`) };
 }
+
+/** A delay of which nothing is known but the place. */
+const UNKNOWN_CAUSE = { problem: null, asksFirst: false, before: null };
 
 /** The time from which an event waits to be published. */
 const SINCE = { committed: 'its commit', requeued: 'its requeue', due: 'it was due' } as const;
@@ -205,21 +212,22 @@ function ofMessage(event: TracedEvent, message: TracedMessage, contextAt: Contex
   if (found === undefined) return undefined;
   const heldUntil = state.is === 'leased' ? state.until : 0;
   const facts = { ...message, event, name, row, heldUntil, context, home };
-  const { state: named, text, next } = WORDS[found];
+  const { state: named, text, next, mayBe } = WORDS[found];
   const [place, cause, effects] = [unclaimedText(found, facts), causeText(facts), effectsText(facts)];
-  const said = { ...subject, state: named, text: text(facts) + effects + cause };
+  const delay = named === 'late' ? lateDelay(found, facts, mayBe?.(facts)) : undefined;
+  const said = { ...subject, state: named, text: text(facts) + effects + cause, delay };
   const isClaimable = { isQueued: !isQueueEmpty(message), isHeld: isHeld(found, message) };
   const own = { ...message, consumer: atHome(consumer) };
   const warned = claimWarned(context, own.consumer.name, found);
   const stopped = claimStopped(context, own.consumer.name, found, isClaimable);
-  if (stopped === undefined && warned !== undefined)
-    return { ...said, state: 'late', text: `${place}${effects} ${warned.text}`, next: warned.next };
-  if (stopped !== undefined) {
-    const text = `${place}${effects} It cannot be claimed. ${stopped.text}`;
-    return { ...said, state: 'late', text, next: stopped.next };
-  }
+  const lateBy = ({ text: problem, next: command, delay: by }: FlowStop, before: string): WhyVerdict => ({
+    ...{ ...subject, state: 'late', text: `${before} ${problem}`, next: command },
+    delay: { place: placeText(found, facts), ...by },
+  });
+  if (stopped === undefined && warned !== undefined) return lateBy(warned, `${place}${effects}`);
+  if (stopped !== undefined) return lateBy(stopped, `${place}${effects} It cannot be claimed.`);
   const skipped = skippedByRedrive(facts);
-  const verdict =
+  const verdict: WhyVerdict =
     skipped === undefined
       ? { ...said, next: next?.(facts) ?? null }
       : { ...said, text: `${said.text} ${skipped.text}`, next: context.commandLine(skipped.next) };

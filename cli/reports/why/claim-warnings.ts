@@ -5,14 +5,16 @@ import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { eachOf, readSweepState } from '../../deployment/rows-reader.ts';
+import { sentence } from '../../terminal/output.ts';
 import type { Checked } from '../checks/check.ts';
 import { createWarnings, type Warning } from '../status/consumer-warnings.ts';
 import { keepNothing } from '../status/kept-readings.ts';
 import { readRecent } from '../status/recent-messages.ts';
 import { warningWords } from '../status/warning-words.ts';
-import type { StateText, WhyContext } from './event-state.ts';
+import type { WhyContext } from './event-state.ts';
 import { type MessageCase, messageCase, publishedAtOf } from './message-case.ts';
 import type { Trace } from './trace.ts';
+import type { FlowStop } from './wiring-check.ts';
 
 /** The warnings of `status` that tell why a message is not claimed. */
 const EXPLAIN: ReadonlySet<Warning['look']> = new Set<Warning['look']>(['stalled', 'crashing']);
@@ -82,9 +84,11 @@ export function claimWarned(
   { looks = [], commandLine }: WhyContext,
   consumer: string,
   found: MessageCase,
-): Pick<StateText, 'text' | 'next'> | undefined {
+): FlowStop | undefined {
   const warning = looks.find((look) => look.consumer === consumer);
   if (warning === undefined || !EXPLAINED.has(found)) return undefined;
   const { what, commands } = warningWords(warning);
-  return { text: `Cause: ${what}.`, next: commandLine(commands[0]) };
+  const problem = sentence(what);
+  const delay = { problem, asksFirst: false, before: null };
+  return { text: `Cause: ${problem}`, next: commandLine(commands[0]), delay };
 }

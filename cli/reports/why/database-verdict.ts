@@ -40,16 +40,20 @@ export function queuedVerdict(
     return { state: 'publishing', text, next: commandLine(shell`why ${waitsFor}`) };
   }
   if (because === 'held') {
-    const text = `${waits}${failed} Its \`due_at\` is ${time(dueAt)}, and no relay puts it off for that long: it was changed by hand. To make it due, as an owner of the database:`;
-    return { state: 'stuck', text, next: STATEMENTS[store].setDue(eventId) };
+    const problem = `Its due_at is ${time(dueAt)}, and no relay puts it off for that long: it was changed by hand.`;
+    const text = `${waits}${failed} ${problem} To make it due, as an owner of the database:`;
+    const delay = { place: waits, problem, asksFirst: false, before: null };
+    return { state: 'stuck', text, next: STATEMENTS[store].setDue(eventId), delay };
   }
   if (lastError !== undefined && dueAt > now) {
     const text = `${name} could not be published, ${many(attempts, 'attempt')} so far: ${asClause(lastError)}. It is retried ${inTime(dueAt, now)}. Failures of the bus do not count as attempts.`;
     return { state: 'retrying', text, next: commandLine(shell`status`) };
   }
   const stopped = publishStopped(context, ['database']);
-  if (stopped !== undefined && dueAt <= now)
-    return { state: 'stuck', text: `${waits}${failed} ${stopped.text}`, next: stopped.next };
+  if (stopped !== undefined && dueAt <= now) {
+    const delay = { place: waits, ...stopped.delay };
+    return { state: 'stuck', text: `${waits}${failed} ${stopped.text}`, next: stopped.next, delay };
+  }
   const held = dueAt > now ? `A relay holds it until ${time(dueAt)}` : 'A relay of the database publishes it';
   const text = `${waits}${failed} ${held}; if it still waits after five minutes, \`status\` names the cause.`;
   return { state: 'publishing', text, next: null };

@@ -47,6 +47,20 @@ export interface StateText {
   readonly text: string;
   /** The command to run; `null` if none is needed. */
   readonly next: string | null;
+  /** The text in parts, of an event or message that waits although it should not. */
+  readonly delay?: Delay | undefined;
+}
+
+/** The parts of a verdict on a delay: sentences without their commands, for a screen that labels them. */
+export interface Delay {
+  /** The place of the event or message, and since when it waits. */
+  readonly place: string;
+  /** The problem that keeps it there, or may keep it there; `null` if nothing is known. */
+  readonly problem: string | null;
+  /** The part was perhaps stopped on purpose: ask before you start it. */
+  readonly asksFirst: boolean;
+  /** A command to run before `next`: it shows who stopped the part, or which of the possible problems it is; `null` without one. */
+  readonly before: string | null;
 }
 
 /** A comparator for `sort`: the worst verdict first. */

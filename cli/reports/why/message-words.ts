@@ -1,17 +1,28 @@
 import { TARGET_REFUSES } from '../../../lambdas/runtime/base/bridge-receipt.ts';
-import { DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
-import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { isClosed, refusalCode } from '../../deployment/refusal-code.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
-import { attemptText, limitText, unfinishedText } from '../../deployment/row-text.ts';
-import { asClause, clipped, many, minuteAfter } from '../../terminal/output.ts';
+import { limitText, unfinishedText } from '../../deployment/row-text.ts';
+import { clipped, many, minuteAfter } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { inTime, type WhyVerdict } from './event-state.ts';
-import { isHeld, type MessageCase, MOVED_MS, publishedAtOf } from './message-case.ts';
+import { isHeld, type MessageCase, MOVED_MS } from './message-case.ts';
 import { auditOf, logsOf, type MessageFacts, mappingsOf, redriveCommand, resendOf } from './message-facts.ts';
+import {
+  attemptOf,
+  errorOf,
+  failedText,
+  lostText,
+  notInQueueText,
+  overdueText,
+  publishedText,
+  queueText,
+  unclaimedLateText,
+  unfinishedRunText,
+  waitingText,
+} from './message-places.ts';
 import { discardLine } from './order-verdict.ts';
 
 /** The state, text and command of a case. */
@@ -20,6 +31,8 @@ interface CaseWords {
   readonly text: (facts: MessageFacts) => string;
   /** The command to run first, if there is one. */
   readonly next?: (facts: MessageFacts) => string;
+  /** The possible causes of a late message, a sentence without its full stop. @default unknown */
+  readonly mayBe?: (facts: MessageFacts) => string;
 }
 
 /** The words of every case. */
@@ -40,17 +53,9 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   },
   'failed-late': {
     state: 'late',
-    text: (facts) => {
-      const { consumer, row, context } = facts;
-      const { retryAt = 0 } = row?.status === 'FAILED' ? row : {};
-      const ago = duration(context.now - retryAt);
-      const due = `${failedText(facts)} Its next attempt was due ${ago} ago. Either ${consumer.name} does not receive messages, or its queue has lost this one`;
-      // The audit does not cover external events.
-      return isExternalEventId(facts.event.eventId)
-        ? `${due}.`
-        : `${due}: \`${auditOf(facts)}\` shows which.`;
-    },
+    text: (facts) => `${failedText(facts)} ${overdueText(facts)}${lostText(facts)}.`,
     next: mappingsOf,
+    mayBe: overdueText,
   },
   'rejected-too-old': rejected(
     () =>
@@ -125,10 +130,7 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   },
   'not-in-queue': {
     state: 'unproven',
-    text: (facts) => {
-      const at = minuteAfter(publishedAtOf(facts.event) + DELIVERY_GRACE_MS);
-      return `${waitingText(facts)} From ${at} on, the audit can tell whether it is lost:`;
-    },
+    text: notInQueueText,
     next: auditOf,
   },
   'resend-missing': {
@@ -146,9 +148,9 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   waiting: { state: 'waiting', text: waitingText },
   'waiting-late': {
     state: 'late',
-    text: (facts) =>
-      `${waitingText(facts)} Either ${facts.consumer.name} does not receive messages, or it is behind, or this message is lost: ${lostText(facts)}.`,
+    text: (facts) => `${waitingText(facts)} ${unclaimedLateText(facts)}${lostText(facts)}.`,
     next: mappingsOf,
+    mayBe: unclaimedLateText,
   },
 };
 
@@ -209,54 +211,8 @@ function retryText(facts: MessageFacts): string {
   return `${failedText(facts)} It is retried ${when}. If that fails too, ${then} is rejected and goes to the dead-letter queue.`;
 }
 
-function failedText(facts: MessageFacts): string {
-  const limit = limitText(facts.row);
-  if (limit !== undefined)
-    return `${facts.consumer.name} has not started ${facts.name}: it waits for ${limit}, and no attempt is counted.`;
-  return `${facts.consumer.name} failed to process ${facts.name}, ${attemptOf(facts)}${errorOf(facts.row)}.`;
-}
-
-/** The place of a message that cannot be claimed, without the sentence that it will be. */
-export function unclaimedText(found: MessageCase, facts: MessageFacts): string {
-  if (found === 'not-in-queue') return WORDS[found].text(facts).replace(/:$/, `: \`${auditOf(facts)}\`.`);
-  if (found.startsWith('failed')) return failedText(facts);
-  if (found.startsWith('rejected')) return heldText(facts);
-  return found.startsWith('abandoned') ? unfinishedRunText(facts) : waitingText(facts);
-}
-
-function heldText({ name, consumer, queue }: MessageFacts): string {
-  const { waiting = 0, inFlight = 0 } = queue ?? {};
-  return `${consumer.name} rejected ${name}, which has no dead letter: it may be in its queue, which has ${waiting} waiting and ${inFlight} in flight, until it is moved or, after a redrive, runs again.`;
-}
-
 function abandonedText(facts: MessageFacts): string {
   return `${unfinishedRunText(facts)} Another worker claims it when the queue redelivers it.`;
-}
-
-function unfinishedRunText(facts: MessageFacts): string {
-  const { name, consumer, row, context } = facts;
-  const { leaseUntil, ...held } = row?.status === 'PROCESSING' ? row : {};
-  const lease =
-    leaseUntil === undefined
-      ? 'Its row has no lease.'
-      : `Its lease ended ${duration(context.now - leaseUntil)} ago.`;
-  return `${consumer.name} started ${name}, ${attemptOf(facts)}, and ${unfinishedText(held)}. ${lease}`;
-}
-
-function publishedText({ event, name, context }: MessageFacts): string {
-  const was = event.resent === undefined ? 'published' : 'sent by an operator';
-  return `${name} was ${was} ${duration(context.now - publishedAtOf(event))} ago`;
-}
-
-function waitingText(facts: MessageFacts): string {
-  return `${publishedText(facts)}; ${facts.consumer.name} has not claimed it yet. ${queueText(facts)}`;
-}
-
-function queueText({ queue }: MessageFacts): string {
-  const { waiting = 0, inFlight = 0 } = queue ?? {};
-  return waiting + inFlight === 0
-    ? "It is not in its queue, which is empty; SQS's counts lag by about a minute."
-    : `Its queue has ${many(waiting, 'message')} waiting and ${inFlight} in flight.`;
 }
 
 function expiryText({ deadLetter, context }: MessageFacts): string {
@@ -268,18 +224,4 @@ function refusedText({ row, deadLetter, context }: MessageFacts): string {
   if (deadLetter === undefined || row?.status !== 'REJECTED' || row.reason !== TARGET_REFUSES) return '';
   const discard = context.commandLine(discardLine(deadLetter));
   return ` The target refuses it again until the target changes. If it never will take it, send its change by hand, then \`${discard}\`. Once it takes it:`;
-}
-
-function attemptOf({ row, consumer }: MessageFacts): string {
-  return attemptText(row?.attempts ?? 0, consumer.maxAttempts);
-}
-
-function errorOf(row: InboxRow | undefined): string {
-  return row?.lastError === undefined ? '' : `: ${asClause(row.lastError)}`;
-}
-
-/** The command for an unclaimed message that may be lost: the audit does not cover the event of a resend. */
-function lostText(facts: MessageFacts): string {
-  if (facts.event.resent === undefined) return `\`${auditOf(facts)}\` shows which`;
-  return `repeating the resend is safe, \`${resendOf(facts)}\``;
 }

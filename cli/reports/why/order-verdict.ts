@@ -50,7 +50,9 @@ export function orderedVerdict(
   if (verdict.state !== 'waiting' && verdict.state !== 'late')
     return { ...verdict, text: `${verdict.text} ${waits}` };
   const state = block.isStuck ? 'blocked' : 'waiting';
-  return { ...verdict, state, text: `${place} ${waits} ${block.todo}`, next: commandLine(block.next) };
+  const delay = block.isStuck ? { place, problem: waits, asksFirst: false, before: null } : undefined;
+  const next = commandLine(block.next);
+  return { ...verdict, state, text: `${place} ${waits} ${block.todo}`, next, delay };
 }
 
 /** The help for a dead letter whose message would not run. */

@@ -63,7 +63,10 @@ export async function why(deployment: Deployment, options: WhyOptions) {
   const verdict = verdictOf(trace, (table) => ({ ...contextAt(table), redrive }));
   const payloads = payload ? payloadsOf(trace) : [];
   const json = {
-    verdict: { ...verdict, consumer: verdict.consumer ?? null, ...subjectReport(trace, verdict, redrive) },
+    verdict: {
+      ...{ ...verdict, consumer: verdict.consumer ?? null, delay: verdict.delay ?? null },
+      ...subjectReport(trace, verdict, redrive),
+    },
     events: eventReports(trace, payload),
     more: trace.more,
     searchedTo: trace.searched?.until ?? null,

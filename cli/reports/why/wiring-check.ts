@@ -3,12 +3,13 @@ import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
 import { readSweptAt } from '../../deployment/rows-reader.ts';
+import { sentence } from '../../terminal/output.ts';
 import { type Checked, type PartProblem, runChecks } from '../checks/check.ts';
 import { flowChecks } from '../checks/checks.ts';
 import { pausesOf } from '../checks/pauses.ts';
 import { isStop, type ProblemKind, whoChanged } from '../checks/problem-kinds.ts';
 import { fixLine } from '../findings/findings.ts';
-import type { StateText, WhyContext } from './event-state.ts';
+import type { Delay, StateText, WhyContext } from './event-state.ts';
 import { isHeld, type MessageCase, messageCase } from './message-case.ts';
 import type { Trace } from './trace.ts';
 
@@ -17,6 +18,11 @@ export type WiringCheckDeps = Pick<
   Deployment,
   'directory' | 'resources' | 'queues' | 'table' | 'stored' | 'clock' | 'database'
 >;
+
+/** The problems that stop an event or a message, as a sentence and in parts. */
+export interface FlowStop extends Pick<StateText, 'text' | 'next'> {
+  readonly delay: Omit<Delay, 'place'>;
+}
 
 /** The parts that publish a PENDING event: see `flowChecks`. */
 const RELAY_PARTS = ['table', 'stream relay', 'sweep'];
@@ -91,7 +97,7 @@ export function claimStopped(
   consumer: string,
   found: MessageCase,
   { isQueued, isHeld }: { readonly isQueued: boolean; readonly isHeld: boolean },
-): Pick<StateText, 'text' | 'next'> | undefined {
+): FlowStop | undefined {
   if (!TO_CLAIM.has(found) && !isHeld) return undefined;
   const own = wiring?.problems.filter(
     ({ part, problem }) =>
@@ -106,7 +112,7 @@ export function claimStopped(
 export function publishStopped(
   { wiring, ...lines }: WhyContext,
   parts: readonly string[] = RELAY_PARTS,
-): Pick<StateText, 'text' | 'next'> | undefined {
+): FlowStop | undefined {
   return stoppedBy(
     wiring?.problems.filter(({ part }) => parts.includes(part)),
     lines,
@@ -116,13 +122,19 @@ export function publishStopped(
 function stoppedBy(
   problems: readonly PartProblem[] = [],
   lines: Pick<WhyContext, 'commandLine' | 'awsLine'>,
-): Pick<StateText, 'text' | 'next'> | undefined {
+): FlowStop | undefined {
   const [first] = problems;
   if (first === undefined) return undefined;
   const texts = problems.map(({ text }) => text).join('; ');
   const more = problems.length > 1 ? ' The command below fixes the first; `status` has the others.' : '';
   const changed = whoChanged(first);
-  const who = changed.length === 0 ? '' : ` To see who changed it: \`${fixLine(changed, lines)}\`.`;
-  const ask = isStop(first) ? ' It may have been stopped on purpose: ask first.' : '';
-  return { text: `Cause: ${texts}.${more}${who}${ask}`, next: fixLine(first.fix, lines) };
+  const before = changed.length === 0 ? null : fixLine(changed, lines);
+  const who = before === null ? '' : ` To see who changed it: \`${before}\`.`;
+  const asksFirst = isStop(first);
+  const ask = asksFirst ? ' It may have been stopped on purpose: ask first.' : '';
+  return {
+    text: `Cause: ${sentence(texts)}${more}${who}${ask}`,
+    next: fixLine(first.fix, lines),
+    delay: { problem: sentence(texts), asksFirst, before: asksFirst ? before : null },
+  };
 }

@@ -63,6 +63,34 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect(text).toContain(`AttributeKey=EventName,AttributeValue=${call} `);
   });
 
+  test('its JSON has the parts of a delay: place, problem, the question and the command before the next one', async () => {
+    const mailroom = troubled(broken);
+    const eventId = await published(mailroom);
+    await mailroom.deliver();
+    const verdict = async () =>
+      JSON.parse((await runInMemory(mailroom, ['why', eventId, '--json'])).out).verdict;
+    expect(await verdict()).toMatchObject({ state: 'retrying', delay: null });
+    disableMapping(mailroom.deployed);
+    const { delay, cause, next } = await verdict();
+    expect(cause).toContain('the bank is closed');
+    expect(delay).toEqual({
+      place: expect.stringMatching(/^worker failed to process ThingHappened .*, attempt 1 of 3\.$/),
+      problem: 'worker receives no messages: the event source mapping of worker-function is disabled.',
+      asksFirst: true,
+      before: expect.stringMatching(/^aws cloudtrail lookup-events /),
+    });
+    expect(next).toContain('update-event-source-mapping');
+    mailroom.deployed.mappings.set(
+      worker.function,
+      (mailroom.deployed.mappings.get(worker.function) ?? []).map((one) => ({ ...one, enabled: true })),
+    );
+    await mailroom.clock.advance(3_600_000);
+    expect((await verdict()).delay).toMatchObject({
+      problem: expect.stringMatching(/^Its next attempt was due .* ago\. Either .* lost this one\.$/),
+      ...{ asksFirst: false, before: expect.stringMatching(/^npx cdk-mailroom audit --since /) },
+    });
+  });
+
   const failingInvocations = (deployed: Deployed, errors: number, invocations = errors) => {
     deployed.settings.invocations.set(worker.function, invoked(errors, invocations));
     deployed.changeQueue(worker.queue, { messages: 1 });
@@ -102,6 +130,7 @@ describe('why, of a message that its consumer cannot claim', () => {
     expect(text).toMatch(/^late/);
     expect(text).toContain(`worker has not claimed it yet.`);
     expect(text).toContain(`Cause: ${what}.`);
+    expect(text).not.toContain('?.');
     expect(lines.at(-1)).toBe('  npx cdk-mailroom logs worker --stage dev');
     // An older one is not judged by a sample that it is not in.
     await mailroom.clock.advance(DAY);

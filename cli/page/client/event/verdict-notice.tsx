@@ -5,7 +5,7 @@ import { stateOf } from '../frame/format.ts';
 import { useMailroom } from '../frame/mailroom.ts';
 import { routeTo } from '../frame/route.ts';
 import { Notice, State } from '../frame/state.tsx';
-import { Stored } from '../frame/stored.tsx';
+import { Prose, Stored } from '../frame/stored.tsx';
 import { Fact } from '../frame/table.tsx';
 import { PlanDialog } from '../plans/plan-dialog.tsx';
 import { BY_COMMAND, shownVerdict } from '../plans/verdicts.ts';
@@ -18,13 +18,13 @@ interface VerdictNoticeProps {
   readonly document: WhyDocument;
 }
 
-/** The verdict. With a cause or a dead letter, its facts are labelled lines above one action, and the sentences are behind a click. */
+/** The verdict. With a cause, a delay or a dead letter, its facts are labelled lines above one action, and the sentences are behind a click. */
 export function VerdictNotice({ document }: VerdictNoticeProps) {
-  const { state, text, next, consumer, cause, deadLetter } = document.verdict;
+  const { state, text, next, consumer, cause, delay, deadLetter } = document.verdict;
   const whole = (
     <>
       <p>
-        <Stored text={text} />
+        <Prose text={text} />
       </p>
       {next !== null && (
         <p>
@@ -33,7 +33,7 @@ export function VerdictNotice({ document }: VerdictNoticeProps) {
       )}
     </>
   );
-  if (cause === null && deadLetter === null) {
+  if (cause === null && delay === null && deadLetter === null) {
     return (
       <Notice is={stateOf(state)} title={<span class="verdict">{state}</span>}>
         {whole}
@@ -50,7 +50,10 @@ export function VerdictNotice({ document }: VerdictNoticeProps) {
       }
     >
       <dl class="verdict-facts">
-        <Fact title="Cause">{cause === null ? null : <Stored text={cause} clip={CAUSE_CHARACTERS} />}</Fact>
+        <DelayFacts delay={delay} />
+        <Fact title={delay === null ? 'Cause' : 'Last error'}>
+          {cause === null ? null : <Stored text={cause} clip={CAUSE_CHARACTERS} />}
+        </Fact>
         <Doubts document={document} />
         <NextAttempt document={document} />
         <Deadline deadLetter={deadLetter} />
@@ -61,6 +64,30 @@ export function VerdictNotice({ document }: VerdictNoticeProps) {
         {whole}
       </details>
     </Notice>
+  );
+}
+
+/** The place where the event or message waits, the problem, and what comes before the action. */
+function DelayFacts({ delay }: Pick<WhyDocument['verdict'], 'delay'>) {
+  if (delay === null) return null;
+  const { place, problem, asksFirst, before } = delay;
+  return (
+    <>
+      <Fact title="Where">
+        <Stored text={place} />
+      </Fact>
+      <Fact title={before === null || asksFirst ? 'Cause' : 'Cause unknown'}>
+        {problem === null ? null : <Prose text={problem} />}
+      </Fact>
+      <Fact title={asksFirst ? 'Ask first' : 'To tell which'}>
+        {before === null && !asksFirst ? null : (
+          <>
+            {asksFirst && <p>It may have been stopped on purpose.</p>}
+            {before !== null && <Command line={before} />}
+          </>
+        )}
+      </Fact>
+    </>
   );
 }
 
@@ -90,8 +117,9 @@ function Doubts({ document }: VerdictNoticeProps) {
   ));
 }
 
-/** The next attempt, as the story has it. */
+/** The next attempt, as the story has it; none of a message that is late. */
 function NextAttempt({ document: { verdict, events } }: VerdictNoticeProps) {
+  if (verdict.delay !== null) return null;
   const { story = [] } = events.find(({ eventId }) => eventId === verdict.eventId) ?? {};
   const next = story.find(({ what, consumer }) => what === 'next-attempt' && consumer === verdict.consumer);
   if (next === undefined || next.at === null) return null;

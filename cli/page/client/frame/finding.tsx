@@ -3,7 +3,7 @@ import { useId, useState } from 'preact/hooks';
 import { Command } from './controls.tsx';
 import { firstLine, many, type StateName } from './format.ts';
 import { Icon } from './state.tsx';
-import { Stored } from './stored.tsx';
+import { Prose, Stored } from './stored.tsx';
 
 interface FindingProps {
   readonly is: StateName;
@@ -27,7 +27,7 @@ export function Finding({ is, text, commands, note, children }: FindingProps) {
     <li class={`finding is-${is}`}>
       <Icon name={is} />
       <p id={ids.text}>
-        <Stored text={isOpen ? text : line} />
+        <Prose text={isOpen ? text : line} />
         {note !== undefined && (
           <span class="quiet-text">
             {' · '}

@@ -26,6 +26,26 @@ export function Stored({ text, clip }: { readonly text: string; readonly clip?: 
   );
 }
 
+/** Sentences of the command: the commands and names in them, between backticks, are code. */
+export function Prose({ text }: { readonly text: string }) {
+  const parts = text.split('`');
+  // One that is not closed is a part of the text.
+  if (parts.length % 2 === 0) return <Stored text={text} />;
+  return (
+    <>
+      {parts.map((part, index) =>
+        index % 2 === 0 ? (
+          <Stored key={index} text={part} />
+        ) : (
+          <code key={index}>
+            <Stored text={part} />
+          </code>
+        ),
+      )}
+    </>
+  );
+}
+
 /** JSON that others wrote, with indentation. Its strings are escaped by JSON and by {@link Stored}. */
 export function StoredJson({ value, label }: { readonly value: unknown; readonly label: string }) {
   const lines = (JSON.stringify(value, null, 2) ?? 'null').split('\n');
