@@ -11,6 +11,7 @@ const browser = await launchBrowser();
 const FIRST_LOOK = 200;
 
 const SIZES = [
+  { width: 1_440, height: 900 },
   { width: 1_280, height: 900 },
   { width: 390, height: 844 },
 ];
@@ -110,6 +111,14 @@ describe.skipIf(browser === undefined).each(SIZES)('the first look, $width pixel
     expect(await bottomOf('Run again')).toBeLessThan(FIRST_LOOK);
   });
 
+  test('doctor shows its first finding, on a phone its answer', async () => {
+    const { page, visit, bottomOf } = await opened(size);
+    await visit('doctor');
+    await page.getByRole('button', { name: 'Run the checks' }).click();
+    const first = size.width > 390 ? 'The rule of payments is disabled' : '1 problem';
+    expect(await bottomOf(first)).toBeLessThan(FIRST_LOOK);
+  });
+
   test.each([
     ['flow', '3 dead letters in consumer:payments'],
     ['messages', '3 messages failed and rejected'],
@@ -153,7 +162,7 @@ describe.skipIf(browser === undefined).each(SIZES)('the first look, $width pixel
 test.skipIf(browser === undefined)(
   'on a phone, the frame above a screen takes less than a sixth of its height',
   async () => {
-    const [, phone = { width: 390, height: 844 }] = SIZES;
+    const phone = { width: 390, height: 844 };
     const { page } = await opened(phone);
     const box = await page.locator('main').boundingBox();
     expect(box?.y).toBeLessThan(phone.height / 6);

@@ -72,16 +72,38 @@ const CAUSED_BY = {
 /** A kind of problem of a part. */
 export type ProblemKind = keyof typeof CAUSED_BY;
 
+/** The members of a problem that tell whether a person may have meant it. */
+interface SeenProblem {
+  readonly part: string;
+  readonly problem: ProblemKind;
+  /** The path of the member that differs. */
+  readonly member?: string | undefined;
+}
+
+/** A sentence without its full stop, for a problem that a person may have caused on purpose; `undefined` for any other. */
+export function askFirst(found: SeenProblem): string | undefined {
+  if (isStop(found)) return 'It may have been stopped on purpose: ask first';
+  const [name = ''] = (found.member ?? '').split('.').slice(-1);
+  const isMeant = DELIBERATE.has(found.problem) || POLICIES.has(name);
+  return isMeant ? 'It may have been changed on purpose: ask first' : undefined;
+}
+
+/** Decisions of others that lose no event within a day: a key that security has locked, alarms that are muted, a rule of another team. */
+const DELIBERATE: ReadonlySet<ProblemKind> = new Set<ProblemKind>([
+  'key-disabled',
+  'key-deletion',
+  'alarm-actions-disabled',
+  'foreign-rule',
+]);
+
+/** The members with the statements of a policy: an additional one may be a guard that a security team has added. */
+const POLICIES: ReadonlySet<string> = new Set(['Policy', 'PolicyDocument', 'Statement']);
+
 /**
  * A function that an operator may have stopped on purpose, or the schedule of the sweep. Messages and events wait; the disabled rule of a
  * consumer is repaired at once, because it loses events.
  */
-export function isStop(found: {
-  readonly part: string;
-  readonly problem: ProblemKind;
-  readonly member?: string | undefined;
-}): boolean {
-  const { part, problem, member = '' } = found;
+export function isStop({ part, problem, member = '' }: SeenProblem): boolean {
   if (problem === 'rule-disabled') return part === 'sweep';
   return problem === 'mapping-disabled' || problem === 'concurrency-zero' || STOPPING.has(member);
 }

@@ -1,10 +1,10 @@
-import { clipped } from '../../terminal/output.ts';
+import { clipped, sentence } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { time } from '../../terminal/times.ts';
 import type { Checked, PartProblem } from '../checks/check.ts';
-import { isStop, whoChanged } from '../checks/problem-kinds.ts';
+import { askFirst, whoChanged } from '../checks/problem-kinds.ts';
 import type { Acknowledgement } from './acknowledgements.ts';
 import { type FindingState, findingCounts, problemState } from './finding-counts.ts';
 
@@ -57,9 +57,15 @@ export function problemFindings(problems: readonly PartProblem[], lines: Command
     part: problem.part,
     resource: problem.resource,
     count: null,
-    what: isStop(problem) ? `${problem.text}. It may have been stopped on purpose: ask first` : problem.text,
+    what: askingText(problem),
     commands: repairCommands(problem, lines),
   }));
+}
+
+/** A problem with the question that comes before its repair. */
+function askingText(problem: PartProblem): string {
+  const ask = askFirst(problem);
+  return ask === undefined ? problem.text : `${sentence(problem.text)} ${ask}`;
 }
 
 /** Names the role that lacks an action. */
@@ -80,19 +86,22 @@ export function notCheckedFindings({ notChecked }: Checked, lines: CommandLines)
   }));
 }
 
-/** Problems in a document of `--json`: each with its `commands` as the text prints them. */
+/** Problems in a document of `--json`: each with its text and its `commands` as they are printed. */
 export function problemsJson(problems: readonly PartProblem[], lines: CommandLines) {
-  return problems.map((problem) => ({ ...problem, commands: repairCommands(problem, lines) }));
+  return problems.map((problem) => ({
+    ...{ ...problem, text: askingText(problem) },
+    commands: repairCommands(problem, lines),
+  }));
 }
 
 /**
  * The lines to paste for a problem: its repair, if there is one, the command to run after it, and who changed the part. That comes first
- * for a function that was stopped, perhaps to end double charges.
+ * for what may be meant, such as a function that was stopped to end double charges.
  */
 function repairCommands(problem: PartProblem, lines: CommandLines): string[] {
   const { fix, followUp = [] } = problem;
   const who = whoChanged(problem);
-  return (isStop(problem) ? [who, fix, followUp] : [fix, followUp, who])
+  return (askFirst(problem) !== undefined ? [who, fix, followUp] : [fix, followUp, who])
     .filter((words) => words.length > 0)
     .map((words) => fixLine(words, lines));
 }
