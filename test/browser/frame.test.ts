@@ -293,6 +293,7 @@ const MOVED: FlowEvent = {
   aggregateType: 'Order',
   aggregateId: '6b3f1c52-8c1e-4a55-9d0c-20b18d1c03ff',
   correlationId: null,
+  publishedAt: null,
 };
 
 /** The elements, of some, at which the page takes a pressed `/` for its own key. */

@@ -312,7 +312,7 @@ describe('the law of the tree', () => {
 
   test('the page takes from the command types, the escaping of stored text and the checks of data, and loads nothing of Node', () => {
     const may =
-      /^(cli\/page\/client\/.*|cli\/(terminal\/(escaped|exact-json|times)|reports\/(audit\/(audit-answers|changed-words)|dead-letters\/verdict-words|findings\/finding-counts|status\/consumer-dead-letters)|changes\/resend\/data-changes)\.ts|lambdas\/runtime\/base\/(clock|documentation|errors|retry-schedule|units|json)\.ts|preact(\/hooks)?|eventsource-parser)$/;
+      /^(cli\/page\/client\/.*|cli\/(terminal\/(escaped|exact-json|times)|reports\/(audit\/(audit-answers|changed-words)|dead-letters\/verdict-words|findings\/finding-counts|status\/consumer-dead-letters)|changes\/resend\/data-changes)\.ts|lambdas\/runtime\/base\/(clock|documentation|errors|patience|retry-schedule|units|json)\.ts|preact(\/hooks)?|eventsource-parser)$/;
     const loaded = [...loadedBy('cli/page/client/main.tsx', imports)];
     expect(loaded).toContain('cli/terminal/escaped.ts');
     expect(loaded.filter((name) => !may.test(name))).toEqual([]);

@@ -1,4 +1,4 @@
-import { BEHIND_MS, DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
+import { BEHIND_MS, COUNTS_LAG_MS, DELIVERY_GRACE_MS } from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { isHeartbeat } from '../../../lambdas/runtime/events/heartbeat-event.ts';
 import { inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
@@ -13,9 +13,6 @@ import { eachOf, minutesOf, once, type PartialList } from '../../deployment/rows
 import { isRising, NO_HISTORY, usualAgeMs } from './backlog-trend.ts';
 import { type Keep, keepNothing } from './kept-readings.ts';
 import type { RecentMessage } from './recent-messages.ts';
-
-/** SQS's counts lag by about a minute: until then, an empty queue may hold the message. */
-export const COUNTS_LAG_MS = MINUTE_MS;
 
 /** A consumer that may be in trouble although none of its messages is rejected. */
 export interface Warning {
@@ -35,6 +32,8 @@ export interface Warning {
   readonly lastError?: string;
   /** `missing`: the time from which an audit is certain, epoch milliseconds; `null` until its queue is empty. */
   readonly conclusiveAt?: number | null;
+  /** `missing`: the events of this period that were published before this time and have no row are missing, epoch milliseconds. */
+  readonly missingUntil?: number;
 }
 
 /** The readings of a consumer that {@link createWarnings} judges. */
@@ -211,8 +210,8 @@ function missing(consumer: ConsumerEntry, due: readonly RecentMessage[], now: nu
   const last = lost.at(-1);
   if (first === undefined || last === undefined) return undefined;
   const conclusiveAt = isHeld ? null : last.publishedAt + DELIVERY_GRACE_MS;
-  const forMs = now - first.publishedAt;
-  return { consumer: consumer.name, look: 'missing' as const, messages: lost.length, forMs, conclusiveAt };
+  const found = { consumer: consumer.name, look: 'missing' as const, messages: lost.length };
+  return { ...found, forMs: now - first.publishedAt, conclusiveAt, missingUntil: until };
 }
 
 /** The events of a minute are kept for this long, milliseconds. */

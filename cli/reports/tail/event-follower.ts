@@ -29,6 +29,8 @@ export interface FollowedEvent extends TailedEvent {
   readonly aggregateType: string | null;
   readonly aggregateId: string | null;
   readonly correlationId: string | null;
+  /** Epoch milliseconds; `null` until it is published. */
+  readonly publishedAt: number | null;
 }
 
 /** The result of one step. */
@@ -126,9 +128,9 @@ function expectedOf(directory: Directory, eventId: string, row: StoredEventRow |
   const at = eventIdTime(eventId);
   if (row === undefined || isUnreadable(row)) {
     const nothing = { type: null, source: null, aggregateType: null, aggregateId: null, correlationId: null };
-    return { eventId, at, ...nothing, status: 'UNREADABLE', names: [] };
+    return { eventId, at, ...nothing, publishedAt: null, status: 'UNREADABLE', names: [] };
   }
-  const { type, source, status, publishedBy } = row;
+  const { type, source, status, publishedBy, publishedAt = null } = row;
   const envelope = jsonObject(row.envelope);
   const names = consumersOf(directory, { source, type, publishedBy, data: () => envelope?.data }).map(nameOf);
   return {
@@ -140,6 +142,7 @@ function expectedOf(directory: Directory, eventId: string, row: StoredEventRow |
     aggregateType: textOf(envelope?.aggregateType) ?? null,
     aggregateId: textOf(envelope?.aggregateId) ?? null,
     correlationId: textOf(envelope?.correlationId) ?? null,
+    publishedAt,
     names,
   };
 }

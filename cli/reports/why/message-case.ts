@@ -1,10 +1,14 @@
-import { BEHIND_MS, DELIVERY_GRACE_MS, STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
+import {
+  BEHIND_MS,
+  COUNTS_LAG_MS,
+  DELIVERY_GRACE_MS,
+  STUCK_MS,
+} from '../../../lambdas/runtime/base/patience.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { type InboxState, isOverdue } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { RejectedRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
-import { COUNTS_LAG_MS } from '../status/consumer-warnings.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
 
 /** Within this time a rejected message reaches the dead-letter queue, and an abandoned one is claimed again. */

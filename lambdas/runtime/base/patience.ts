@@ -9,6 +9,9 @@ export const BORN_LEASE_MS = 30_000;
  */
 export const DELIVERY_GRACE_MS = 5 * MINUTE_MS;
 
+/** SQS's counts lag by about this long, milliseconds: until then, a queue that looks empty may hold a message. */
+export const COUNTS_LAG_MS = MINUTE_MS;
+
 /** A consumer whose oldest message waits for longer than this is behind, milliseconds: the default threshold of its alarm. */
 export const BEHIND_MS = 15 * MINUTE_MS;
 

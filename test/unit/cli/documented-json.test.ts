@@ -84,7 +84,7 @@ test('status prints the members in docs/cli-json.md', async () => {
     }),
   );
   const looks: readonly Warning[] = [
-    { consumer: 'payments', look: 'missing', messages: 1, forMs: 1, conclusiveAt: 1 },
+    { consumer: 'payments', look: 'missing', messages: 1, forMs: 1, conclusiveAt: 1, missingUntil: 1 },
     { consumer: 'payments', look: 'failing', messages: 1, forMs: 1, lastError: '' },
   ];
   const heartbeat: HeartbeatStatus = {

@@ -73,6 +73,8 @@ describe('an event that did not reach a consumer', () => {
     const [look] = report.looks;
     expect(look?.conclusiveAt).toBeGreaterThan(mailroom.clock.now());
     expect(look?.conclusiveAt).toBeLessThanOrEqual(mailroom.publishedAt + 5 * MINUTE);
+    expect(look?.missingUntil).toBeGreaterThan(mailroom.publishedAt);
+    expect(look?.missingUntil).toBeLessThan(mailroom.clock.now());
     const text = statusText(report, lines);
     expect(text).toContain('mailroom audit --since 1h');
   });

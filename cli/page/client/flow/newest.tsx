@@ -1,7 +1,7 @@
 import { useId, useState } from 'preact/hooks';
 import { escaped } from '../../../terminal/escaped.ts';
 import { duration } from '../../../terminal/times.ts';
-import type { Flow, FlowEvent } from '../../server/protocol.ts';
+import type { Flow } from '../../server/protocol.ts';
 import { Busy } from '../frame/busy.tsx';
 import { Ago } from '../frame/clocks.tsx';
 import { useFirst } from '../frame/controls.tsx';
@@ -9,14 +9,14 @@ import { stateOf } from '../frame/format.ts';
 import { routeTo } from '../frame/route.ts';
 import { Icon, State } from '../frame/state.tsx';
 import { EventLink, ShortId, Stored } from '../frame/stored.tsx';
-import { type Story, storiesOf, summaryOf } from './stories.ts';
+import { arrivedEvents, type ShownEvent, type Story, storiesOf, summaryOf } from './stories.ts';
 
 /** The stories that are shown at first. */
 const STORIES_SHOWN = 12;
 
 /** The newest events by correlation id: a story is a line that opens into its events. */
-export function Newest({ flow: { at, events, eventsSince, isSample } }: { readonly flow: Flow }) {
-  const stories = storiesOf(events);
+export function Newest({ flow: { at, events, eventsSince, isSample, status } }: { readonly flow: Flow }) {
+  const stories = storiesOf(arrivedEvents(events, status));
   const { shown, more } = useFirst(stories, STORIES_SHOWN);
   return (
     <section class="panel" aria-labelledby="newest-title">
@@ -90,7 +90,7 @@ function StoryLine({ story: { id, events, at } }: { readonly story: Story }) {
 }
 
 interface EventProps {
-  readonly event: FlowEvent;
+  readonly event: ShownEvent;
 }
 
 /** The state of an event: in the line of a story, a symbol is enough for one that is well. */

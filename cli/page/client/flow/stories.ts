@@ -1,5 +1,6 @@
 import type { Flow, FlowEvent } from '../../server/protocol.ts';
 import { groupsOf, type StateName, stateOf, WORST_FIRST } from '../frame/format.ts';
+import { hasNotArrived } from './troubles.ts';
 
 /** The flow before the first reading. */
 export const NO_FLOW: Flow = {
@@ -14,18 +15,23 @@ export const NO_FLOW: Flow = {
   unread: [],
 };
 
+/** An event and the state of its message at each consumer, in words. */
+export interface ShownEvent extends Omit<FlowEvent, 'consumers'> {
+  readonly consumers: Readonly<Record<string, string>>;
+}
+
 /** The events with one correlation id, e.g. those of an order. */
 export interface Story {
   /** The correlation id; of an event without one, its own id. */
   readonly id: string;
   /** In order of commit. */
-  readonly events: readonly FlowEvent[];
+  readonly events: readonly ShownEvent[];
   /** The commit of the newest, epoch milliseconds. */
   readonly at: number;
 }
 
 /** Groups events into stories, that with the newest event first. Events that were cancelled are shown only if there are no others. */
-export function storiesOf(events: readonly FlowEvent[]): Story[] {
+export function storiesOf(events: readonly ShownEvent[]): Story[] {
   const happened = events.filter(({ status }) => status !== 'CANCELLED');
   return [
     ...groupsOf(
@@ -40,6 +46,19 @@ export function storiesOf(events: readonly FlowEvent[]): Story[] {
     .sort((a, b) => b.at - a.at);
 }
 
+/** The events as the status knows them: a message without a row waits, unless it has not arrived. */
+export function arrivedEvents(events: readonly FlowEvent[], status: Flow['status']): readonly ShownEvent[] {
+  if (status === null) return events;
+  return events.map((event): ShownEvent => {
+    const { consumers, publishedAt } = event;
+    const shown = Object.entries(consumers).map(([name, state]) => {
+      const isLost = state === 'waiting' && publishedAt !== null && hasNotArrived(status, name, publishedAt);
+      return [name, isLost ? 'not arrived' : state];
+    });
+    return { ...event, consumers: Object.fromEntries(shown) };
+  });
+}
+
 /** The state of an event in one word: the worst of its outbox row and its messages. */
 interface EventSummary {
   readonly is: StateName;
@@ -48,7 +67,7 @@ interface EventSummary {
 }
 
 /** Summarizes an event. */
-export function summaryOf({ status, consumers }: Pick<FlowEvent, 'status' | 'consumers'>): EventSummary {
+export function summaryOf({ status, consumers }: Pick<ShownEvent, 'status' | 'consumers'>): EventSummary {
   const outbox = status.toLowerCase();
   if (status !== 'PUBLISHED') return { is: stateOf(outbox), text: outbox };
   const states = Object.entries(consumers).map(([name, state]) => ({ name, state, is: stateOf(state) }));

@@ -1,3 +1,4 @@
+import { COUNTS_LAG_MS } from '../../../../lambdas/runtime/base/patience.ts';
 import { isOpen, problemState, warningState } from '../../../reports/findings/finding-counts.ts';
 import { deadLetterSourcesOf, deadLettersOf } from '../../../reports/status/consumer-dead-letters.ts';
 import type { StatusDocument } from '../../server/protocol.ts';
@@ -51,6 +52,21 @@ const BEFORE: ReadonlySet<WiringKind> = new Set([
   'target',
   'target-input',
 ]);
+
+/**
+ * True for a message without a row that did not arrive, as the status knows it: it was published in the period of missing events, or
+ * events do not get as far as its consumer, whose queues are empty.
+ */
+export function hasNotArrived(status: StatusDocument, consumer: string, publishedAt: number): boolean {
+  const { at, looks, wiring, consumers, deadLetterSources } = status;
+  const isMissing = looks.some(
+    ({ look, consumer: name, forMs, missingUntil = 0 }) =>
+      look === 'missing' && name === consumer && publishedAt >= at - forMs && publishedAt < missingUntil,
+  );
+  const isCut = wiring.problems.some(({ part, problem }) => part === consumer && BEFORE.has(problem));
+  const isEmpty = consumers[consumer]?.backlog === 0 && deadLettersOf(deadLetterSources, consumer) === 0;
+  return isMissing || (isCut && isEmpty && publishedAt < at - COUNTS_LAG_MS);
+}
 
 const LOOKS: Readonly<Record<StatusDocument['looks'][number]['look'], string>> = {
   failing: 'Every message fails',

@@ -24,11 +24,11 @@ export function rate(perS: number): string {
   return `${perS > 0 && perS < 9.95 ? perS.toFixed(1) : count(Math.round(perS))}/s`;
 }
 
-/** The rate of the last interval of a minute; less than 1 per second as the number of the minute, e.g. `12/min`. @param perS - of each interval of the last minute */
+/** The mean rate of a minute, e.g. `1.2/s`; less than 1 per second as the number of the minute, e.g. `12/min`. @param perS - of each interval of the last minute */
 export function minuteRate(perS: readonly number[]): string {
   if (perS.length === 0) return '–';
   const mean = perS.reduce((sum, one) => sum + one, 0) / perS.length;
-  return mean > 0 && mean < 1 ? `${count(Math.max(1, Math.round(mean * 60)))}/min` : rate(perS.at(-1) ?? 0);
+  return mean > 0 && mean < 1 ? `${count(Math.max(1, Math.round(mean * 60)))}/min` : rate(mean);
 }
 
 /** A time of day in UTC to the millisecond; `?` for an invalid one. */
@@ -80,6 +80,7 @@ const STATES: Readonly<Record<string, StateName>> = {
   retrying: 'look',
   abandoned: 'look',
   unproven: 'look',
+  'not arrived': 'look',
   released: 'look',
 };
 

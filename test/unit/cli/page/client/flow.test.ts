@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { MOVES_MAX, movesBetween } from '../../../../../cli/page/client/flow/moving-dots.ts';
-import { storiesOf, summaryOf } from '../../../../../cli/page/client/flow/stories.ts';
+import { arrivedEvents, storiesOf, summaryOf } from '../../../../../cli/page/client/flow/stories.ts';
 import { rejectedAlone, troublesAt, troublesOf } from '../../../../../cli/page/client/flow/troubles.ts';
 import type { FlowEvent, StatusDocument } from '../../../../../cli/page/server/protocol.ts';
 import { deadLettersOf } from '../../../../../cli/reports/status/consumer-dead-letters.ts';
@@ -16,6 +16,7 @@ function flowEvent(eventId: string, rest: Partial<FlowEvent> = {}): FlowEvent {
     aggregateType: 'Order',
     aggregateId: 'order-1',
     correlationId: null,
+    publishedAt: 1_000,
     ...rest,
   };
 }
@@ -58,6 +59,46 @@ describe('the newest events', () => {
     ['UNREADABLE', {}, 'broken', 'unreadable'],
   ] as const)('the worst of %s and %j is %s: %s', (status, consumers, is, text) => {
     expect(summaryOf({ status, consumers })).toEqual({ is, text });
+  });
+});
+
+describe('a message without a row', () => {
+  const event = flowEvent('e', { publishedAt: 100_000, consumers: { mail: 'waiting', stock: 'processed' } });
+  const at = 300_000;
+  const settled = { backlog: 0 } as StatusDocument['consumers'][string];
+  const missing = { consumer: 'mail', look: 'missing', messages: 1, forMs: 200_000, missingUntil: 240_000 };
+  const off = { part: 'mail', problem: 'rule-disabled', text: '', level: 'flow', fix: [], commands: [] };
+  const status = (looks: readonly object[], problems: readonly object[] = [], rest: object = {}) =>
+    ({
+      ...{ at, looks, wiring: { problems, notChecked: [], skipped: [] }, deadLetterSources: [] },
+      ...{ consumers: { mail: settled }, ...rest },
+    }) as unknown as StatusDocument;
+  const letters = [{ source: 'rule:mail', count: 1, oldestAt: null, firstExpiryAt: null }];
+  const shown = (known: StatusDocument | null, one = event) =>
+    arrivedEvents([one], known).map((seen) => summaryOf(seen).text);
+
+  test.each([
+    ['nothing is known', null, event, 'waiting at mail'],
+    ['the status has no warning', status([]), event, 'waiting at mail'],
+    ['events are missing there', status([missing]), event, 'not arrived at mail'],
+    ['they are missing elsewhere', status([{ ...missing, consumer: 'stock' }]), event, 'waiting at mail'],
+    ['it is younger', status([missing]), { ...event, publishedAt: 240_000 }, 'waiting at mail'],
+    ['its rule is off', status([], [off]), event, 'not arrived at mail'],
+    ['its mapping is off', status([], [{ ...off, problem: 'mapping-disabled' }]), event, 'waiting at mail'],
+    [
+      'its rule is off, and its queue is not empty',
+      status([], [off], { consumers: { mail: { backlog: 1 } } }),
+      event,
+      'waiting at mail',
+    ],
+    [
+      'its rule is off, and it may be undelivered',
+      status([], [off], { deadLetterSources: letters }),
+      event,
+      'waiting at mail',
+    ],
+  ] as const)('%s', (_, known, one, text) => {
+    expect(shown(known, one)).toEqual([text]);
   });
 });
 

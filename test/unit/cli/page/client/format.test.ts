@@ -79,8 +79,11 @@ test.each([
   [[0, 0, 0], '0/s'],
   // One event in two seconds, three times in a minute of 30 intervals.
   [[...Array.from({ length: 27 }, () => 0), 0.5, 0.5, 0.5].toReversed(), '3/min'],
-  [[1.5, 2, 0], '0/s'],
-  [[2, 2, 12], '12/s'],
+  // Just above 1 per second, and nothing in the last interval.
+  [[1.5, 2, 0], '1.2/s'],
+  [[2, 4, 12], '6.0/s'],
+  [[0.9, 1, 1.1], '1.0/s'],
+  [[12, 16, 17], '15/s'],
 ])('the rate of a minute with %j is %s', (perS, text) => {
   expect(minuteRate(perS)).toBe(text);
 });
