@@ -165,6 +165,18 @@ export function queueContract(start: () => Promise<QueueRig>): void {
       expect(held.fence).not.toBe(stale.fence);
     });
 
+    test('reads 8 MB of envelopes, and leaves the rest of its group unread', async () => {
+      const note = 'x'.repeat(900_000);
+      const events = Array.from({ length: 12 }, (_, n) => placed(n, { note }));
+      for (const event of events) await outbox.commit(async () => [event]);
+      const claimed = await rig.transitions().claim(12);
+      const read = claimed.filter(({ unread }) => unread === undefined);
+      expect(read).toHaveLength(9);
+      expect(read.every(({ entry }) => entry.detail.length > 900_000)).toBe(true);
+      const left = claimed.filter(({ unread }) => unread === 'later');
+      expect(left.map(({ entry }) => entry.detail)).toEqual(['', '', '']);
+    });
+
     test('never shares an event with another claim', async () => {
       const ids = await commit(...Array.from({ length: 60 }, (_, n) => n));
       const claims = await Promise.all(Array.from({ length: 12 }, () => rig.transitions().claim(5)));

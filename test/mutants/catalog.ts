@@ -1,6 +1,7 @@
 import { decisionsMutants } from './decisions.ts';
 import { inboxMutants } from './inbox.ts';
 import type { Mutant } from './mutant.ts';
+import { mysqlMutants } from './mysql.ts';
 import { publishingMutants } from './publishing.ts';
 import { runsMutants } from './runs.ts';
 import { transportsMutants } from './transports.ts';
@@ -12,4 +13,5 @@ export const MUTANTS: readonly Mutant[] = [
   runsMutants,
   transportsMutants,
   decisionsMutants,
+  mysqlMutants,
 ].flat();

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The root of the repository, with a trailing slash. */
@@ -24,7 +24,7 @@ type Row = readonly [rule: string, from: string, to: string];
 
 /**
  * The rows below it are those of this file, below `lambdas/runtime/`, or from the root of the repository. Tests are named without `.test.ts`, separated by
- * spaces; the most likely to fail first.
+ * spaces, with their folder if others have the same name; the most likely to fail first.
  */
 type Heading = readonly [file: string, tests: string];
 
@@ -36,6 +36,7 @@ const TESTS = [
   'test/attack',
   'test/contract',
   'test/property',
+  'test/mysql',
 ].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
 );
@@ -49,7 +50,7 @@ export function mutantsOf(lines: readonly (Heading | Row)[]): Mutant[] {
     file = line[0].startsWith('cli/') ? line[0] : `lambdas/runtime/${line[0]}`;
     killers = line[1]
       .split(' ')
-      .map((name) => TESTS.find((path) => basename(path) === `${name}.test.ts`) ?? name);
+      .map((name) => TESTS.find((path) => path.endsWith(`/${name}.test.ts`)) ?? name);
     return [];
   });
 }

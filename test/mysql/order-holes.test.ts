@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import type { Inbox } from '../../lambdas/runtime/consume/inbox-port.ts';
 import type { Claim, Message } from '../../lambdas/runtime/inbox/inbox.ts';
@@ -75,6 +75,7 @@ async function pass(ms: number): Promise<void> {
   await clock.advance(ms);
 }
 
+const databaseOf: MakeDatabase = () => rig.database;
 const changes = (make: MakeDatabase, change?: Change) =>
   mysqlInboxChanges({ database: make(change), clock: hurried() });
 const decision = ({ eventId }: Message): FinalDecision => ({
@@ -83,8 +84,8 @@ const decision = ({ eventId }: Message): FinalDecision => ({
   status: 'PROCESSED',
   fence: 'decided',
 });
-const resolves = async (message: Message, { row, decide }: MessageToDecide) =>
-  (await decide(decision(message), asSeen(readable(row)))) === 'done';
+const resolves = async (message: Message, { row, decide }: MessageToDecide, work = async () => {}) =>
+  (await decide(decision(message), asSeen(readable(row)), { work })) === 'done';
 
 /** Decides about a message that has changed since it was read. */
 async function decidedAfter(
@@ -255,3 +256,31 @@ const HOLES: readonly Hole[] = [
 ];
 
 describeHoles(HOLES, () => rig.pool);
+
+describe('what commits with a decision', () => {
+  test.each([
+    ['has changed', true],
+    ['was claimed for the first time', false],
+  ])('does not begin if the message %s since it was read', async (_text, isKnown) => {
+    const message = unordered();
+    if (isKnown) await fails(await claimed(message));
+    const read = await changes(databaseOf).read('worker', message.eventId);
+    await claimed(message);
+    let hasBegun = false;
+    const work = async () => {
+      hasBegun = true;
+    };
+    expect([await resolves(message, read, work), hasBegun]).toEqual([false, false]);
+  });
+
+  test('is rolled back if an effect of the message ends meanwhile', async () => {
+    const message = unordered();
+    const held = await claimed(message);
+    await sound().startEffect(call(held));
+    await pass(LEASE_MS + 1_000);
+    const read = await changes(databaseOf).read('worker', message.eventId);
+    const end = { status: 'COMPLETED', result: '7' } as const;
+    expect(await resolves(message, read, () => sound().finishEffect(call(held), end))).toBe(false);
+    expect(await rig.rows('SELECT command FROM mailroom.operation')).toEqual([]);
+  });
+});
