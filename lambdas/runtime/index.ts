@@ -33,6 +33,7 @@ export {
   transactional,
 } from './consume/handler.ts';
 export { throwForStatus } from './consume/http-status.ts';
+export { startExecution } from './consume/start-execution.ts';
 export type { Subscription } from './events/data-filter.ts';
 export {
   type AnyEventDefinition,

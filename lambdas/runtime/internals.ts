@@ -39,6 +39,13 @@ export type { BusEntry, BusResult } from './bus/event-bus.ts';
 export type { EventBridgeBusDeps } from './bus/eventbridge-bus.ts';
 export type { ProcessingDeps } from './consume/consumer-context.ts';
 export type {
+  DurableFunctionClient,
+  DurableFunctionExecution,
+  ExecutionOfEvent,
+  StateMachineClient,
+  StateMachineExecution,
+} from './consume/execution-starter.ts';
+export type {
   HandlerOptions,
   LeasedHandler,
   LeasedOptions,
@@ -47,6 +54,7 @@ export type {
 } from './consume/handler.ts';
 export type { ProviderResponse } from './consume/http-status.ts';
 export type { HandlerLimit, Limit } from './consume/limits.ts';
+export type { StartedExecution } from './consume/start-execution.ts';
 export type { DataFilter, FilterOperator, Scalar, TextOperator } from './events/data-filter.ts';
 export type { EventInput, EventRef, Numbered, ReceivedEvent } from './events/event.ts';
 export type {

@@ -15,6 +15,7 @@ export type MailroomErrorCode =
   | 'BAD_EFFECT_NAME'
   | 'BAD_EVENT_DEFINITION'
   | 'BAD_EVENT_ID'
+  | 'BAD_EXECUTION_NAME'
   | 'BAD_ITEM'
   | 'BAD_MYSQL'
   | 'BAD_POSTGRES'
@@ -44,6 +45,7 @@ export type MailroomErrorCode =
   | 'TRANSACTION_TOO_LARGE'
   // The message was rejected: it is in the dead-letter queue, and its inbox row has the code as its reason.
   | 'ATTEMPTS_EXHAUSTED'
+  | 'BAD_EXECUTION_INPUT'
   | 'BAD_EXTERNAL_ID'
   | 'BAD_EXTERNAL_TIME'
   | 'BAD_LIMIT_KEY'
@@ -51,6 +53,7 @@ export type MailroomErrorCode =
   | 'EFFECT_RESULT_NOT_STORABLE'
   | 'EFFECT_UNREADABLE'
   | 'EVENT_TOO_OLD'
+  | 'EXPRESS_EXECUTION'
   | 'NO_EVENT'
   | 'OUT_OF_ORDER'
   | 'POISON_MESSAGE'

@@ -15,6 +15,7 @@ const http = 'docs/recipes/http-service.md';
 const several = 'docs/recipes/several-consumers.md';
 const existing = 'docs/recipes/existing-table.md';
 const external = 'docs/recipes/external-events.md';
+const packing = 'docs/recipes/long-work.md';
 const sst = 'docs/recipes/sst.md';
 
 // Loaded here and not in the tests: the CDK takes seconds.
@@ -22,6 +23,7 @@ const { ContainerStack } = await codeOf<{ ContainerStack: StackOf }>(http, 'lib/
 const { services } = await codeOf<{ services(app: App): Mailroom }>(several, 'lib/services.ts');
 const { OrdersStack } = await codeOf<{ OrdersStack: StackOf }>(existing, 'lib/orders-stack.ts');
 const { PhotosStack } = await codeOf<{ PhotosStack: StackOf }>(external, 'lib/photos-stack.ts');
+const { PackingStack } = await codeOf<{ PackingStack: StackOf }>(packing, 'lib/packing-stack.ts');
 const { MailroomStack } = await codeOf<{ MailroomStack: new (scope: Construct, id: string) => Stack }>(
   sst,
   'lib/mailroom-stack.ts',
@@ -137,6 +139,18 @@ test('external-events.md: the endpoint only sends to the queue that the consumer
   expect(granted).toContain('sqs:SendMessage');
   expect(granted).not.toMatch(/dynamodb:|sqs:ReceiveMessage/);
   template.hasResourceProperties('AWS::SNS::Subscription', { Protocol: 'sqs' });
+});
+
+test('long-work.md: the consumer may start the state machine, whose last step may commit', () => {
+  const { template } = synth(packing, PackingStack);
+  template.hasResourceProperties('AWS::IAM::ManagedPolicy', {
+    PolicyDocument: {
+      Statement: Match.arrayWith([Match.objectLike({ Action: 'states:StartExecution' })]),
+    },
+  });
+  template.hasResourceProperties('AWS::StepFunctions::StateMachine', { StateMachineType: Match.absent() });
+  const policies = JSON.stringify(resources(template, 'AWS::IAM::ManagedPolicy'));
+  expect(policies).toContain('"dynamodb:LeadingKeys":["PACKING#*"]');
 });
 
 function synth(page: string, Shown: StackOf) {
