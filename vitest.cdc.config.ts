@@ -1,3 +1,4 @@
+import './test/support/temporary-files.ts';
 import { defineConfig } from 'vitest/config';
 import { receiptReporter } from './test/brokers/receipt-reporter.ts';
 

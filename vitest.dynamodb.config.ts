@@ -1,3 +1,4 @@
+import './test/support/temporary-files.ts';
 import { defineConfig } from 'vitest/config';
 
 /** A test that hangs, on a busy machine, too. */

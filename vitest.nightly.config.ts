@@ -1,3 +1,4 @@
+import './test/support/temporary-files.ts';
 import { defineConfig } from 'vitest/config';
 
 /** A test that hangs, and not a slow registry or machine. */

@@ -48,7 +48,7 @@ export async function startBridge(
       `--bridge is "${kind}", but ${title} cannot be started: ${why}. Run the demo without --bridge, or choose another broker.`,
     );
   step(`Starting ${title}`);
-  await removeLeftovers();
+  removeLeftovers();
   const { address, ...broker } = await start();
   return { ...broker, context: { bridge: kind, bridgeTo: address } };
 }

@@ -36,7 +36,7 @@ export const BROKERS: readonly InstallableBroker[] = [
 ];
 
 async function startJetStream(): Promise<RunningBroker> {
-  await removeLeftovers();
+  removeLeftovers();
   const { address, close } = await startNats((await debianPrograms()).natsServer, 'bench-nats');
   const connection = await connectNats({ ...address });
   const { streams, consumers } = await jetstreamManager(connection);
@@ -56,7 +56,7 @@ async function startJetStream(): Promise<RunningBroker> {
 }
 
 async function startQueues(): Promise<RunningBroker> {
-  await removeLeftovers();
+  removeLeftovers();
   const { url, close } = await startRabbit(await debianPrograms(), 'bench-rabbit');
   const connection = await connectRabbit(url);
   const channel = await connection.createChannel();
@@ -80,7 +80,7 @@ async function startQueues(): Promise<RunningBroker> {
 }
 
 async function startTopics(): Promise<RunningBroker> {
-  await removeLeftovers();
+  removeLeftovers();
   const broker = await startKafka(await kafkaJars(), 'bench-kafka');
   const { address } = broker;
   const client = await kafkaClient(broker);

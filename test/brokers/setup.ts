@@ -1,7 +1,6 @@
 import type { TestProject } from 'vitest/node';
 import { type Engine, startEngine } from '../../localstack/engine.ts';
 import { freePort } from '../../localstack/free-port.ts';
-import { removeLeftovers } from './servers/broker-files.ts';
 import { type DebianPrograms, debianPrograms, whyNoDebian } from './servers/debian-packages.ts';
 import { kafkaJars, whyNoKafka } from './servers/kafka-jars.ts';
 
@@ -22,7 +21,6 @@ let engine: Engine | undefined;
  * @throws Error if one is missing although `BROKERS` is `required`, as in the nightly workflow
  */
 export async function setup({ provide }: TestProject): Promise<void> {
-  await removeLeftovers();
   const [noDebian, noKafka] = await Promise.all([whyNoDebian(), whyNoKafka()]);
   const missing = [
     ...(noDebian ? [`NATS and RabbitMQ: ${noDebian}`] : []),

@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
-import { removeLeftovers } from '../brokers/servers/broker-files.ts';
 import { kafkaJars, mavenJars, whyNoKafka } from '../brokers/servers/kafka-jars.ts';
 
 declare module 'vitest' {
@@ -16,7 +15,6 @@ const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 /** Downloads the servers, only the first time. @throws Error if they cannot run here */
 export async function setup({ provide }: TestProject): Promise<void> {
-  await removeLeftovers();
   const missing = await whyNoKafka();
   if (missing !== undefined) throw new Error(`Kafka Connect does not run here: ${missing}.`);
   provide('kafka', await kafkaJars());

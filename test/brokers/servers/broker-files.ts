@@ -1,12 +1,18 @@
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { isAlive } from '../../../localstack/process-group.ts';
 import { localFile } from '../../../localstack/workspace.ts';
 
 /** The git-ignored folder of the brokers' programs, data and logs. */
-const brokersDir = localFile('brokers');
+function brokersDir(): string {
+  const dir = localFile('brokers');
+  mkdirSync(dir, { recursive: true });
+  return dir;
+}
 
 /**
  * A folder that is filled once. Its name contains the hash of what it is filled from, and it only gets that name when it is
@@ -20,7 +26,10 @@ export async function filledOnce(
   content: string,
   fill: (dir: string) => Promise<void>,
 ): Promise<string> {
-  const dir = join(brokersDir, `${name}-${createHash('sha256').update(content).digest('hex').slice(0, 16)}`);
+  const dir = join(
+    brokersDir(),
+    `${name}-${createHash('sha256').update(content).digest('hex').slice(0, 16)}`,
+  );
   if (existsSync(dir)) return dir;
   const filling = await ownDir(`${name}.filling`);
   try {
@@ -34,24 +43,28 @@ export async function filledOnce(
   return dir;
 }
 
+/** Copies a folder with the owner and the mode of each file. */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-a', from, to]);
+}
+
 /** A new folder of this process, whose name ends with the id of the process: see {@link removeLeftovers}. */
 export async function ownDir(name: string): Promise<string> {
-  const dir = join(brokersDir, `${name}.${randomBytes(3).toString('hex')}.${process.pid}`);
+  const dir = join(brokersDir(), `${name}.${randomBytes(3).toString('hex')}.${process.pid}`);
   await mkdir(dir, { recursive: true });
   return dir;
 }
 
 /** The path of a server's log. It is kept after the tests. */
 export function logOf(name: string): string {
-  return join(brokersDir, `${name}.log`);
+  return join(brokersDir(), `${name}.log`);
 }
 
-/** Removes the folders of processes that were killed before they could remove them. */
-export async function removeLeftovers(): Promise<void> {
-  await mkdir(brokersDir, { recursive: true });
-  const left = (await readdir(brokersDir)).filter((name) => {
+/** Removes the folders of processes that were killed before they could remove them, or that only stopped their servers. */
+export function removeLeftovers(): void {
+  for (const name of readdirSync(brokersDir())) {
     const [, pid] = /\.[0-9a-f]{6}\.(\d+)$/.exec(name) ?? [];
-    return pid !== undefined && !isAlive(Number(pid));
-  });
-  await Promise.all(left.map((name) => rm(join(brokersDir, name), { recursive: true, force: true })));
+    if (pid !== undefined && !isAlive(Number(pid)))
+      rmSync(join(brokersDir(), name), { recursive: true, force: true, maxRetries: 3 }); // another run removes it, too
+  }
 }
