@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, cp, mkdir, readdir, readFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createConnection } from 'mysql2/promise';
@@ -8,7 +8,7 @@ import { errorMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { freePort } from '../../../localstack/free-port.ts';
 import { poll } from '../../../localstack/health.ts';
 import { type Broker, brokerOf } from '../../brokers/servers/broker.ts';
-import { logOf, ownDir } from '../../brokers/servers/broker-files.ts';
+import { copyFolder, logOf, ownDir } from '../../brokers/servers/broker-files.ts';
 import { unpackedOnce } from '../../brokers/servers/debian-packages.ts';
 
 /** The server and its libraries. Debian replaces a package by a security update of the same release: `*`. */
@@ -97,11 +97,7 @@ export async function startMariadb(
   const root = await unpackedOnce('mariadb', PACKAGES, initialize);
   const dir = await own(await ownDir(name));
   const data = join(dir, 'data');
-  await cp(join(root, DATA), data, { recursive: true });
-  if (isRoot)
-    for (const path of await readdir(data, { recursive: true }))
-      await chown(join(data, path), NOBODY, NOBODY);
-  await own(data);
+  await copyFolder(join(root, DATA), data);
   const port = await freePort();
   const options = { 'bind-address': '127.0.0.1', port: String(port), socket: join(dir, 's'), ...settings };
   const broker = brokerOf({
