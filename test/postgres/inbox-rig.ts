@@ -114,16 +114,15 @@ export async function shift(database: Database<PgClient>, ms: number): Promise<v
     columns.map((column) => `${column} = ${column} - $1::float8 * interval '1 ms'`).join(', ');
   // A row that a transaction has changed has no lease to pass.
   await database.query(
-    `UPDATE mailroom.inbox SET ${back('claimed_at', 'lease_until', 'ends_by', 'retry_at', 'processed_at', 'expires_at')}
-      WHERE (consumer, event_id) IN (SELECT consumer, event_id FROM mailroom.inbox FOR UPDATE SKIP LOCKED)`,
+    `WITH shifted_inbox AS (
+      UPDATE mailroom.inbox SET ${back('claimed_at', 'lease_until', 'ends_by', 'retry_at', 'processed_at', 'expires_at')}
+        WHERE (consumer, event_id) IN (SELECT consumer, event_id FROM mailroom.inbox FOR UPDATE SKIP LOCKED)),
+    shifted_effects AS (
+      UPDATE mailroom.effect SET ${back('started_at', 'ends_by', 'ended_at')}
+        WHERE (consumer, event_id, name) IN (SELECT consumer, event_id, name FROM mailroom.effect FOR UPDATE SKIP LOCKED))
+    UPDATE mailroom.inbox_retention SET ${back('since')}`,
     [ms],
   );
-  await database.query(
-    `UPDATE mailroom.effect SET ${back('started_at', 'ends_by', 'ended_at')}
-      WHERE (consumer, event_id, name) IN (SELECT consumer, event_id, name FROM mailroom.effect FOR UPDATE SKIP LOCKED)`,
-    [ms],
-  );
-  await database.query(`UPDATE mailroom.inbox_retention SET ${back('since')}`, [ms]);
 }
 
 /** Lets a commit be sent. */

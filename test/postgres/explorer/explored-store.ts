@@ -35,3 +35,31 @@ export interface ExploredStore {
     rewrite?: (text: string) => string,
   ): SteppedWorker & { readonly side: StoreSide };
 }
+
+/** A message that a crash has left is claimed by the first receive, and an order can make its second one wait for the next. */
+const RECEIVES_MAX = 3;
+
+/**
+ * Receives what a schedule has left, and once more after every message is processed, which must change nothing.
+ *
+ * @param messages - their number
+ * @param receive - receives each of them
+ * @returns PROCESSED, or another state
+ */
+export async function stateAtLast(
+  { statuses }: ExploredStore,
+  messages: number,
+  receive: () => Promise<void>,
+): Promise<string> {
+  const state = async () => {
+    const found = await statuses();
+    const other = found.find((status) => status !== 'PROCESSED');
+    return other ?? (found.length === messages ? 'PROCESSED' : 'absent');
+  };
+  let before = '';
+  for (let receives = 0; receives < RECEIVES_MAX && before !== 'PROCESSED'; receives += 1) {
+    before = await state();
+    await receive();
+  }
+  return await state();
+}

@@ -6,7 +6,7 @@ import { settleMessage } from '../../../lambdas/runtime/inbox/settle-message.ts'
 import { mintEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { manualClock } from '../../../testing/index.ts';
 import { FUNCTION_MS, LEASE_MS, sent } from '../inbox-rig.ts';
-import type { ExploredStore, StoreSide } from './explored-store.ts';
+import { type ExploredStore, type StoreSide, stateAtLast } from './explored-store.ts';
 import type { World } from './schedules.ts';
 
 /** A rule that is left out: the explorer must find what follows. */
@@ -88,11 +88,10 @@ export async function twoWorkers(
       const failed = workers.map((worker) => worker.failure()).find((error) => error !== undefined);
       if (failed !== undefined) return `a worker failed with ${String(failed)}`;
       const mayRepeat = crashed !== undefined && charging.has(crashed) ? 1 : 0;
-      for (let receives = 0; receives < 3; receives += 1) {
+      const status = await stateAtLast(store, 1, async () => {
         await store.shift(FUNCTION_MS + 10_000);
         await receive(plain, 2);
-      }
-      const [status] = await store.statuses();
+      });
       if (status !== 'PROCESSED') return `the message is ${status}`;
       const payments = (await plain.notes()).length;
       if (resolved && payments + charges.length > 0)

@@ -5,7 +5,7 @@ import { lastKey } from '../../../lambdas/runtime/store/keys.ts';
 import { Overtaken, orderVerdict } from '../../../lambdas/runtime/store/last-sequence.ts';
 import { manualClock } from '../../../testing/index.ts';
 import { FUNCTION_MS, LEASE_MS, sent } from '../inbox-rig.ts';
-import type { ExploredStore, StoreSide } from './explored-store.ts';
+import { type ExploredStore, type StoreSide, stateAtLast } from './explored-store.ts';
 import type { World } from './schedules.ts';
 
 /** A setting of {@link twoEvents}. */
@@ -92,11 +92,11 @@ export async function twoEvents(
     verdict: async () => {
       const failed = workers.map((worker) => worker.failure()).find((error) => error !== undefined);
       if (failed !== undefined) return `a worker failed with ${String(failed)}`;
-      for (let receives = 0; receives < 3; receives += 1) {
+      const status = await stateAtLast(store, messages.length, async () => {
         await store.shift(FUNCTION_MS + 10_000);
         for (const message of messages) await receive(plain, message);
-      }
-      if ((await store.statuses()).some((status) => status !== 'PROCESSED')) return 'a message is left';
+      });
+      if (status !== 'PROCESSED') return 'a message is left';
       const states = (await plain.notes()).join(' ');
       const [first, second] = [before + 1, before + 2];
       const all = `${before}>${first} ${first}>${second}`;

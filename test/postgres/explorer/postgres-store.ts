@@ -7,12 +7,16 @@ import { LEASE_MS, shift, testOutbox } from '../inbox-rig.ts';
 import type { ExploredStore, StoreSide } from './explored-store.ts';
 import { steppedWorker, waitingIn } from './stepped-pool.ts';
 
+/** Faster than a TRUNCATE of almost empty tables, after which each connection also reads the catalog again. */
+const CLEARED = `WITH i AS (DELETE FROM mailroom.inbox), e AS (DELETE FROM mailroom.effect), p AS (DELETE FROM payment)
+  DELETE FROM mailroom.last_sequence`;
+
 /** PostgreSQL. */
 export function postgresStore(pool: Pool): ExploredStore {
   const database = nodePostgres(pool);
   return {
     clear: async () => {
-      await pool.query('TRUNCATE mailroom.inbox, mailroom.effect, mailroom.last_sequence, payment');
+      await pool.query(CLEARED);
     },
     shift: (ms) => shift(database, ms),
     begin: async (key) => {

@@ -106,19 +106,28 @@ function switchesIn(taken: readonly Choice[]): number {
   return taken.filter(isSwitch).length;
 }
 
+/** Most statements are answered by then, and the question who waits takes the server longer than they do. */
+const ANSWERED_MS = 3;
+
 /** Waits until each worker is ready or done, or waits for the lock of another one. */
 async function settled({ workers, waiting, changed }: World): Promise<void> {
-  for (;;) {
-    const sent = workers.filter((worker) => worker.state() === 'sent').length;
-    if (sent === 0) return;
+  const sent = () => workers.filter((worker) => worker.state() === 'sent').length;
+  for (let before = sent(); before > 0; before = sent()) {
+    if (await isWithin(ANSWERED_MS, changed())) continue;
     // A lock is that of a worker that is ready. Without one, the server has not yet counted a lock as released.
     const isHeld = workers.some((worker) => worker.state() === 'ready');
-    if (
-      isHeld &&
-      (await waiting()) === sent &&
-      workers.filter((worker) => worker.state() === 'sent').length === sent
-    )
-      return;
-    await Promise.race([changed(), new Promise((resolve) => setImmediate(resolve))]);
+    if (isHeld && (await waiting()) === before && sent() === before) return;
+  }
+}
+
+async function isWithin(ms: number, end: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  try {
+    return await Promise.race([end.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

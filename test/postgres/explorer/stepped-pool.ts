@@ -45,9 +45,7 @@ export function steppedWorker(
 
 /** Returns the number of statements that wait for the lock of another transaction. */
 export async function waitingIn(pool: Pool): Promise<number> {
-  const { rows } = await pool.query(
-    'SELECT count(*)::int AS n FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0',
-  );
+  const { rows } = await pool.query('SELECT count(*)::int AS n FROM pg_locks WHERE NOT granted');
   return rows[0].n;
 }
 
