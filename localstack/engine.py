@@ -41,7 +41,7 @@ import uvicorn  # noqa: E402
 from hypercorn.app_wrappers import ASGIWrapper  # noqa: E402
 from hypercorn.asyncio.tcp_server import TCPServer  # noqa: E402
 from hypercorn.asyncio.worker_context import WorkerContext  # noqa: E402
-from ministack.services import dynamodb, eventbridge  # noqa: E402
+from ministack.services import dynamodb, eventbridge, stepfunctions  # noqa: E402
 from ministack.services.cloudformation import drift, provisioners  # noqa: E402
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol  # noqa: E402
 
@@ -264,6 +264,22 @@ def select_partitions(table: dict, parsed: dict):
 
 
 dynamodb._partiql_select = select_partitions
+
+
+start_execution = stepfunctions._start_execution
+
+
+def start_or_attach(data: dict):
+    """MiniStack refuses each name that an execution has. Step Functions answers with the execution if it runs and has the same input."""
+    machine = stepfunctions._resolve_state_machine_arn(data.get("stateMachineArn", ""))
+    for execution in stepfunctions._executions.values():
+        if (execution["stateMachineArn"], execution["name"]) == (machine, data.get("name")):
+            if execution["status"] == "RUNNING" and execution["input"] == data.get("input", "{}"):
+                return stepfunctions.json_response({key: execution[key] for key in ("executionArn", "startDate")})
+    return start_execution(data)
+
+
+stepfunctions._start_execution = start_or_attach
 
 
 # RFC 9113, 3.4: the first line of a connection over HTTP/2.

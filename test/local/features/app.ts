@@ -6,12 +6,21 @@ import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { Topic } from 'aws-cdk-lib/aws-sns';
 import { SqsSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
+import {
+  DefinitionBody,
+  IntegrationPattern,
+  JsonPath,
+  StateMachine,
+  TaskInput,
+} from 'aws-cdk-lib/aws-stepfunctions';
+import { LambdaInvoke, SqsSendMessage } from 'aws-cdk-lib/aws-stepfunctions-tasks';
 import { OrderPlaced, StockReserved } from '../../../lambdas/example/events.ts';
 import { strict } from '../../../lambdas/runtime/index.ts';
 import { bridgeTo, InboxConsumer, Mailroom, ServiceFunction } from '../../../lib/index.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
 import { Booked } from './booked.ts';
 import { Charged, ObjectCreated } from './external-events.ts';
+import { Packed, PackingRequested } from './packing.ts';
 
 const removalPolicy = RemovalPolicy.DESTROY;
 const entry = (name: string) => fileURLToPath(new URL(`${name}.handler.ts`, import.meta.url));
@@ -31,7 +40,7 @@ const orders = new NodejsFunction(stack, 'Orders', {
 const live = new Alias(stack, 'Live', { aliasName: 'live', version: orders.currentVersion });
 const mailroom = new Mailroom(stack, 'Mailroom', {
   removalPolicy,
-  sources: [OrderPlaced.source, StockReserved.source, Booked.source],
+  sources: [OrderPlaced.source, StockReserved.source, Booked.source, PackingRequested.source],
   // So seldom that the tests alone send them.
   heartbeat: { every: Duration.hours(1) },
 });
@@ -138,6 +147,57 @@ new CfnOutput(stack, 'BookFunction', { value: book.functionName });
 new CfnOutput(stack, 'PartnerUrl', { value: partner.queueUrl });
 new CfnOutput(stack, 'SubscribedUrl', { value: subscribed.queueUrl });
 new CfnOutput(stack, 'StreamName', { value: stream.streamName });
+
+// An execution waits for a person, and its last step commits the result.
+const packed = new ServiceFunction(stack, 'Packed', {
+  entry: entry('packed'),
+  service: PackingRequested.source,
+  logRemovalPolicy: removalPolicy,
+});
+mailroom.addProducer(packed, {
+  service: PackingRequested.source,
+  publishes: [PackingRequested, Packed],
+  domainKeys: ['PACKING#*'],
+});
+const desk = new Queue(stack, 'Desk');
+const pack = new SqsSendMessage(stack, 'Pack', {
+  queue: desk,
+  integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
+  messageBody: TaskInput.fromObject({
+    token: JsonPath.taskToken,
+    eventId: JsonPath.stringAt('$.eventId'),
+    attempt: JsonPath.numberAt('$.attempt'),
+  }),
+  resultPath: JsonPath.DISCARD,
+});
+const commit = new LambdaInvoke(stack, 'Commit', {
+  lambdaFunction: packed,
+  payload: TaskInput.fromObject({
+    parcel: JsonPath.stringAt('$.parcel'),
+    eventId: JsonPath.stringAt('$.eventId'),
+    correlationId: JsonPath.stringAt('$.correlationId'),
+    outcome: 'packed',
+  }),
+}).addRetry({ interval: Duration.seconds(1), maxAttempts: 2 });
+const machine = new StateMachine(stack, 'Packing', {
+  definitionBody: DefinitionBody.fromChainable(pack.next(commit)),
+});
+const packing = new InboxConsumer(stack, 'StartPacking', {
+  mailroom,
+  name: 'packing',
+  service: PackingRequested.source,
+  events: [PackingRequested],
+  entry: entry('start-packing'),
+  // A crash in an effect delays its message until the function has certainly ended.
+  function: { environment: { STATE_MACHINE_ARN: machine.stateMachineArn }, timeout: Duration.seconds(10) },
+  queue: { visibilityTimeout: Duration.seconds(12) },
+  retry: { maxAttempts: 3, outageTolerance: Duration.seconds(0) },
+  removalPolicy,
+});
+machine.grantStartExecution(packing.function);
+new CfnOutput(stack, 'PackedFunction', { value: packed.functionName });
+new CfnOutput(stack, 'StateMachineArn', { value: machine.stateMachineArn });
+new CfnOutput(stack, 'DeskUrl', { value: desk.queueUrl });
 
 new CfnOutput(stack, 'TableName', { value: mailroom.table.tableName });
 new CfnOutput(stack, 'QueueUrl', { value: webhooks.queueUrl });
