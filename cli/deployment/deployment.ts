@@ -30,6 +30,7 @@ import type { Declarations } from './declared-resources.ts';
 import { type FunctionSettings, readFunction } from './deployed-function.ts';
 import { type DeployedProperties, deployedProperties } from './deployed-properties.ts';
 import { dynamoRows } from './dynamo-rows.ts';
+import { awsExecutions, type ReadExecution } from './executions.ts';
 import { guardedTable } from './guarded-table.ts';
 import { joinedReads } from './joined-reads.ts';
 import { databaseUrl, type OpenDatabase, openDatabase, rowsIn } from './open-database.ts';
@@ -68,6 +69,8 @@ export interface Deployment {
   /** The database that also has rows. Absent: all are in DynamoDB. */
   readonly database?: OpenDatabase | undefined;
   readonly queues: Queues;
+  /** Reads the state of an execution. @default none is read */
+  readonly execution?: ReadExecution | undefined;
   readonly resources: Resources;
   /** Reads what its stacks declare, and what of it AWS has. Each call returns readers that read a resource once, so that the console does not compare with what it read before. */
   stacks(): { readonly declarations: Declarations; readonly properties: DeployedProperties };
@@ -127,6 +130,7 @@ export async function openDeployment(io: Io, options: GlobalOptions): Promise<De
       directory,
       database,
       queues: sqsQueues(clients.sqs),
+      execution: awsExecutions(clients),
       resources,
       stacks: () => ({
         declarations: awsDeclarations(clients.cloudFormation, directory),

@@ -18,7 +18,16 @@ import { PEEK, readTrace } from './trace-reader.ts';
 /** Dependencies of {@link findTrace}. */
 export type FindDeps = Pick<
   Deployment,
-  'directory' | 'table' | 'stored' | 'queues' | 'terminal' | 'commandLine' | 'neighbors' | 'broken' | 'claims'
+  | 'directory'
+  | 'table'
+  | 'stored'
+  | 'queues'
+  | 'execution'
+  | 'terminal'
+  | 'commandLine'
+  | 'neighbors'
+  | 'broken'
+  | 'claims'
 >;
 
 /** Events that a text may select. */

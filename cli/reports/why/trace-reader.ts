@@ -12,6 +12,7 @@ import type { Queues } from '../../../lambdas/runtime/operations/queues.ts';
 import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
 import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import { readable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { effectExecutions, type ReadExecution } from '../../deployment/executions.ts';
 import { findResend, replacementOf } from '../../deployment/resent-event.ts';
 import { eachOf, minutesOf, once, readMinutes } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
@@ -26,6 +27,8 @@ export interface TraceDeps extends BusDeps {
   /** The database whose rows are also read. @default none */
   readonly database?: { readonly engine: DatabaseEngine } | undefined;
   readonly queues: Queues;
+  /** @default the states of executions are not read */
+  readonly execution?: ReadExecution | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -160,6 +163,7 @@ async function readMessage(
   const status = readable(row)?.status;
   const lost = row === undefined && isExpected;
   const isRowDeleted = lost && (await deadLetters.isRejected(own.name, eventId));
+  const executions = await effectExecutions(row, reading.execution);
   const isSearched = lost || status === 'REJECTED';
   const found = isSearched ? await findDeadLetter(reading, eventId, row, own) : NOT_LOOKED_FOR;
   return {
@@ -168,6 +172,7 @@ async function readMessage(
     failedAt: status === 'FAILED' ? await inbox.failedAt(own.name, eventId) : undefined,
     queue: isSearched ? await reading.depth(consumer.queue) : undefined,
     ...found,
+    ...(executions.length > 0 && { executions }),
     ...(isRowDeleted && { isRowDeleted }),
   };
 }
@@ -215,18 +220,27 @@ async function deadLettersOf(
 async function causedBy(
   reading: TraceReading,
   eventId: string,
-  { consumer, ...message }: TracedMessage,
+  { consumer, row, executions = [] }: TracedMessage,
 ): Promise<string[]> {
   const room = reading.room(consumer.elsewhere?.table);
-  const replacement = replacementOf(message.row);
+  const replacement = replacementOf(row);
   if (replacement !== undefined) return [replacement];
-  const row = readable(message.row);
+  // The last step of an execution commits its result.
+  const ended = executions.flatMap(({ state }) =>
+    state?.endedAt === undefined ? [] : minutesOf(state.endedAt - MINTED_WITHIN_MS, state.endedAt),
+  );
+  const minutes = [...new Set([...committedIn(row), ...ended])];
+  const found = await Promise.all(minutes.map((minute) => reading.written(room, minute, consumer.service)));
+  return found.flat().flatMap((event) => (event.causationId === eventId ? [event.eventId] : []));
+}
+
+/** The minutes in which the handler of a message created the events of its commit. */
+function committedIn(stored: TracedMessage['row']): string[] {
+  const row = readable(stored);
   if (row?.status !== 'PROCESSED' || row.processedAt === undefined || row.resolvedBy !== undefined) return [];
   const until = row.processedAt;
   const claimedAt = row.claimedAt ?? until - MINTED_WITHIN_MS;
-  const minutes = minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
-  const found = await Promise.all(minutes.map((minute) => reading.written(room, minute, consumer.service)));
-  return found.flat().flatMap((event) => (event.causationId === eventId ? [event.eventId] : []));
+  return minutesOf(Math.max(Math.min(claimedAt, until), until - WORK_MAX_MS), until);
 }
 
 /** The events that a service wrote in a minute. */

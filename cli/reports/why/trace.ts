@@ -6,6 +6,7 @@ import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { readable, type UnreadableRow } from '../../../lambdas/runtime/store/stored-rows.ts';
+import type { EffectExecution } from '../../deployment/executions.ts';
 import type { ResentEvent } from '../../deployment/resent-event.ts';
 import type { CaptureConnector } from '../../deployment/stored-rows.ts';
 import type { DeadLetter } from '../dead-letters/dead-letters.ts';
@@ -46,6 +47,8 @@ export interface TracedMessage {
   readonly deadLetter: FoundDeadLetter | undefined;
   /** Some dead letters were not read, and its own may be among them. */
   readonly unseen: boolean;
+  /** Those that its effects started. @default none */
+  readonly executions?: readonly EffectExecution[] | undefined;
   /** It was rejected, and its row was deleted by hand: its pointer is there. @default false */
   readonly isRowDeleted?: boolean | undefined;
 }

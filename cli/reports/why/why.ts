@@ -14,6 +14,7 @@ import { readPassedOver } from '../order/passed-over.ts';
 import { verdictOf } from './chain-verdict.ts';
 import { readClaimWarnings } from './claim-warnings.ts';
 import { type ContextAt, isActionRequired, type WhyContext } from './event-state.ts';
+import { executionReports, executionTexts } from './execution-words.ts';
 import { findTrace } from './find-trace.ts';
 import { readMessageOrders } from './message-orders.ts';
 import { hasSuperseded } from './order-verdict.ts';
@@ -71,6 +72,7 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     more: trace.more,
     searchedTo: trace.searched?.until ?? null,
     ...effectReports(trace, own.now),
+    executions: executionReports(trace),
   };
   return reportOf(
     json,
@@ -78,6 +80,7 @@ export async function why(deployment: Deployment, options: WhyOptions) {
     (seen) =>
       [
         verdictText(seen.verdict),
+        ...executionTexts(seen.trace),
         ...searchedText(seen.trace),
         ...(story || payload ? [traceText(seen.trace, seen.payloads)] : []),
       ].join('\n\n'),
