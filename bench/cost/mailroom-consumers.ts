@@ -10,6 +10,7 @@ import {
   type Table,
   type Telemetry,
   transactional,
+  transactionalBatch,
 } from '../../lambdas/runtime/index.ts';
 import type { RandomBytes } from '../../lambdas/runtime/internals.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
@@ -47,10 +48,10 @@ const LIMIT_PER_SECOND = 0.1;
 /** The differences between the consumers of the runs. */
 export interface ConsumerVariant {
   /**
-   * The handler returns its write; commits it under its lease; or also makes one external call with `ctx.once`. A bridge sends the event to an
-   * SQS queue instead.
+   * The handler returns its write; commits it under its lease; or also makes one external call with `ctx.once`. A batch handler returns a write for
+   * each event, or one for the batch. A bridge sends the event to an SQS queue instead.
    */
-  readonly handler: 'transactional' | 'leased' | 'leased, once' | 'bridge';
+  readonly handler: 'transactional' | 'batch' | 'batch, one row' | 'leased' | 'leased, once' | 'bridge';
   /** @default none: the events have no sequence */
   readonly order?: EventOrder;
   /** The limit of a leased handler: each event has its own key, or all have one, so that they wait. @default none */
@@ -145,6 +146,13 @@ function handlerOf(
     return transactional(definition, async ({ data }) => {
       mayFail(consumer, data.orderId);
       return { writes: writes(data.orderId) };
+    });
+  }
+  if (handler === 'batch' || handler === 'batch, one row') {
+    return transactionalBatch(definition, async (events) => {
+      const orders = events.map(({ data }) => data.orderId);
+      for (const order of orders) mayFail(consumer, order);
+      return { writes: handler === 'batch' ? orders.flatMap(writes) : writes('all') };
     });
   }
   const key = ({ data }: { readonly data: z.infer<typeof schema> }) =>

@@ -9,7 +9,7 @@ import { createFlow, type MailroomVariant } from './mailroom-flow.ts';
 import { sweepMinute, TABLE } from './sweep-minute.ts';
 
 /** Mailroom as deployed, by handler: the real outbox, stream handler and consumer, with the SDK clients that they use in AWS. */
-export const MAILROOM: Readonly<Record<Exclude<MailroomVariant['handler'], 'bridge'>, System>> = {
+export const MAILROOM: Readonly<Record<'transactional' | 'leased' | 'leased, once', System>> = {
   transactional: mailroom('mailroom (transactional)', { handler: 'transactional' }),
   leased: mailroom('mailroom (leased)', { handler: 'leased' }),
   'leased, once': mailroom('mailroom (leased, ctx.once)', { handler: 'leased, once' }),
@@ -33,8 +33,15 @@ export const AT_ONCE_AGAIN = mailroom('mailroom (transactional, published again)
   publisher: 'both',
 });
 
-/** Ordered and limited consumers, scheduled events for an ordinary one, and bridges. */
+/** Batch handlers: a row for each event, or one for the batch. */
+export const BATCHED: readonly System[] = [
+  mailroom('mailroom (batch)', { handler: 'batch' }),
+  mailroom('mailroom (batch, one row)', { handler: 'batch, one row' }),
+];
+
+/** Batch handlers, ordered and limited consumers, scheduled events for an ordinary one, and bridges. */
 export const ORDER_AND_TIME: readonly System[] = [
+  ...BATCHED,
   mailroom('mailroom (transactional, strict)', { handler: 'transactional', order: strict() }),
   mailroom('mailroom (transactional, latest)', { handler: 'transactional', order: latest() }),
   mailroom('mailroom (leased, strict)', { handler: 'leased', order: strict() }),

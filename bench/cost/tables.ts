@@ -106,13 +106,13 @@ export async function stepsTable(plain: readonly Measured[]): Promise<FigureTabl
   };
 }
 
-/** Ordered and limited consumers, scheduled events and bridges, beside ordinary ones. */
+/** Batch handlers, ordered and limited consumers, scheduled events and bridges, beside ordinary ones. */
 export function orderTable(plain: readonly Measured[]): FigureTable {
   const { transactional, leased } = MAILROOM;
   return {
     name: 'cost-order',
     title:
-      'Ordered, limited, scheduled and forwarded events, one consumer: units of one event, and US dollars per million',
+      'Batched, ordered, limited, scheduled and forwarded events, one consumer: units of one event, and US dollars per million',
     head: [
       'system',
       ...PAYLOADS.map((bytes) => `write units, ${bytesText(bytes)}`),

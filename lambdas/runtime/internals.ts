@@ -37,6 +37,7 @@ export type { JsonOf } from './base/json.ts';
 export type { LatestOrder, StrictOrder } from './base/order.ts';
 export type { BusEntry, BusResult } from './bus/event-bus.ts';
 export type { EventBridgeBusDeps } from './bus/eventbridge-bus.ts';
+export type { BatchCommit, CausedDraft } from './consume/batch-commit.ts';
 export type { ProcessingDeps } from './consume/consumer-context.ts';
 export type {
   DurableFunctionClient,
@@ -46,6 +47,7 @@ export type {
   StateMachineExecution,
 } from './consume/execution-starter.ts';
 export type {
+  BatchContext,
   HandlerOptions,
   LeasedHandler,
   LeasedOptions,

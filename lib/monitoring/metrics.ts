@@ -110,6 +110,7 @@ export function consumerMetrics(mailroom: IMailroom, consumer: IInboxConsumer) {
     duplicate: counter('MessagesDuplicate'),
     leased: counter('MessagesLeased'),
     limited: counter('MessagesLimited'),
+    batchesSplit: counter('BatchesSplit'),
     failed: counter('MessagesFailed'),
     rejected: counter('MessagesRejected'),
     superseded: counter('MessagesSuperseded'),

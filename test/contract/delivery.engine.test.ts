@@ -2,6 +2,7 @@ import { afterAll, expect, inject, it } from 'vitest';
 import { z } from 'zod/mini';
 import { type Clock, systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
+import { transactionalBatch } from '../../lambdas/runtime/consume/batch-handler.ts';
 import { leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createSweepPass } from '../../lambdas/runtime/relay/relay-sweep.ts';
@@ -79,6 +80,12 @@ afterAll(() => Promise.all(made.map(({ remove }) => remove())));
 it.each([
   ['leased', leased(Ordered, (event, ctx) => ctx.commit(work(event.data.order)))],
   ['transactional', transactional(Ordered, async (event) => work(event.data.order))],
+  [
+    'batch',
+    transactionalBatch(Ordered, async (events) => ({
+      writes: events.flatMap(({ data }) => work(data.order).writes),
+    })),
+  ],
 ] as const)(
   'two relays and two %s consumers at a time, and lost answers: the work of each committed order is done once',
   async (_kind, handler) => {

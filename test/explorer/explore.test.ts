@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { transactionalBatch } from '../../lambdas/runtime/consume/batch-handler.ts';
 import { type LeasedContext, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
 import { type ExploredParts, explore, type MemoryTable } from '../../testing/index.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
@@ -43,6 +44,32 @@ describe('explore', () => {
         check: (table) => expect(table.item(COUNTER)).toMatchObject({ n: 42 }),
       },
     );
+  });
+
+  it('passes a batch handler whose writes fit any set of its events, and finds one that counts its batches', async () => {
+    const counting = (amountOf: (events: readonly unknown[]) => number) =>
+      explore(
+        transactionalBatch(ThingHappened, async (events) => ({
+          writes: [
+            {
+              Update: {
+                ...ADD_ONE.Update,
+                ExpressionAttributeValues: { ':one': amountOf(events) },
+              },
+            },
+          ],
+        })),
+        {
+          event,
+          others: [ThingHappened.create({ aggregateId: 'thing-2', data: { n: 2 } })],
+          check: (table) => expect(table.item(COUNTER)).toMatchObject({ n: 2 }),
+        },
+      );
+    await expect(counting((events) => events.length)).resolves.toMatchObject({
+      crashPoints: expect.any(Number),
+    });
+    // Right as long as both come together.
+    await expect(counting(() => 2)).rejects.toMatchObject({ code: 'SCHEDULE_BROKEN' });
   });
 
   it('finds a double charge at a provider that does not receive its idempotency key', async () => {

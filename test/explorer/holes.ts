@@ -1,5 +1,7 @@
 import { exploreScenario, type Scenario, type Violation } from '../../testing/explorer/exploration.ts';
 import { AT_ONCE_HOLES } from './at-once-holes.ts';
+import { BATCH_HANDLER_HOLES } from './batch-handler-holes.ts';
+import { batchHandlerScenarios } from './batch-handler-scenarios.ts';
 import { BATCH_HOLES } from './batch-holes.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { BRIDGE_HOLES } from './bridge-holes.ts';
@@ -60,6 +62,7 @@ export const HOLES: readonly PlantedHole[] = [
     planted('inbox', hole, inboxScenarios),
   ),
   ...BATCH_HOLES.map((hole) => planted('inbox', hole, batchScenarios)),
+  ...BATCH_HANDLER_HOLES.map((hole) => planted('inbox', hole, batchHandlerScenarios)),
   ...OUTAGE_HOLES.map((hole) => planted('inbox', hole, outageScenarios)),
   ...RETENTION_HOLES.map((hole) => planted('inbox', hole, retentionScenarios)),
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),

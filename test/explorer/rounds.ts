@@ -1,4 +1,5 @@
 import type { Scenario } from '../../testing/explorer/exploration.ts';
+import { batchHandlerScenarios } from './batch-handler-scenarios.ts';
 import { batchScenarios } from './batch-scenarios.ts';
 import { bridgeScenarios } from './bridge-scenarios.ts';
 import { changedScenarios } from './changed-scenarios.ts';
@@ -60,6 +61,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...changedScenarios(bounds),
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),
+    ...batchHandlerScenarios(bounds),
     ...outageScenarios(bounds),
     ...retentionScenarios(bounds),
     ...versionScenarios(bounds),

@@ -7,11 +7,13 @@ import {
   type Handler,
   type LeasedContext,
   lambdaConsumer,
+  latest,
   leased,
   type TransactionalContext,
   transactional,
+  transactionalBatch,
 } from '../../lambdas/runtime/index.ts';
-import type { ReceivedEvent } from '../../lambdas/runtime/internals.ts';
+import type { BatchContext, ReceivedEvent } from '../../lambdas/runtime/internals.ts';
 import type { InboxConsumerProps } from '../../lib/index.ts';
 import { refund } from './standard-schema.ts';
 
@@ -55,6 +57,30 @@ describe('a handler without annotations', () => {
       expectTypeOf(ctx).not.toHaveProperty('once');
       return { writes: [{ Delete: { Key: { PK: `REFUND#${data.orderId}`, SK: 'REFUND' } } }] };
     });
+    expect(handler.kind).toBe('transactional');
+  });
+
+  test('a batch handler receives a list of outputs, and names the cause of each of its events', () => {
+    const handler = transactionalBatch(OrderRefunded, async (events, ctx) => {
+      expectTypeOf(events[0]?.data.cents).toEqualTypeOf<number | undefined>();
+      expectTypeOf(ctx).toEqualTypeOf<BatchContext>();
+      const draft = OrderPlaced.create({
+        aggregateId: '1',
+        data: { orderId: '1', at: '2026-01-01T00:00:00Z' },
+      });
+      return { events: events.map((cause) => ({ cause, draft })) };
+    });
+    expectTypeOf(handler).toExtend<Handler>();
+    const draft = OrderPlaced.create({
+      aggregateId: '1',
+      data: { orderId: '1', at: '2026-01-01T00:00:00Z' },
+    });
+    // @ts-expect-error -- an event without its cause
+    transactionalBatch(OrderPlaced, async () => ({ events: [draft] }));
+    // @ts-expect-error -- and a handler of one event
+    transactionalBatch(OrderPlaced, async (event: { readonly data: unknown }) => ({ writes: [event.data] }));
+    // @ts-expect-error -- and an order
+    transactionalBatch(OrderPlaced, async () => ({}), { order: latest() });
     expect(handler.kind).toBe('transactional');
   });
 

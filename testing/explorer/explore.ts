@@ -20,6 +20,10 @@ import { worldDigest } from './world-digest.ts';
 export interface ExploreOptions<W> {
   /** The event to pass to the handler. */
   readonly event: EventDraft;
+  /**
+   * Other events of the handler, each in one message of the same batch: at most 9, for a `transactionalBatch` handler. @default none
+   */
+  readonly others?: readonly EventDraft[] | undefined;
   /** Checks the table at the end of each schedule, and throws if, for example, a write was made twice or not at all. */
   readonly check: (table: MemoryTable, world: W) => void;
   /**
@@ -62,6 +66,7 @@ export interface ExploreOptions<W> {
 
 const NAMES: PropNames<ExploreOptions<unknown>> = {
   event: 'required',
+  others: 'optional',
   check: 'required',
   world: 'optional',
   items: 'optional',
@@ -133,7 +138,7 @@ function handlerScenario<W>(
   handler: (parts: ExploredParts, world: W) => Handler,
   options: ExploreOptions<W> & Pick<Scenario, 'budget'>,
 ): Scenario {
-  const { workers = 2, budget, check } = options;
+  const { workers = 2, budget, check, others = [] } = options;
   return {
     name: 'handler',
     budget,
@@ -141,6 +146,7 @@ function handlerScenario<W>(
       const beside = options.world?.() as W;
       const world = await consumerWorld(scheduler, {
         ...options,
+        batchSize: Math.min(1 + others.length, BATCH_MAX),
         handler: (parts) => handler(parts, beside),
         items: () => options.items ?? [],
       });
@@ -156,6 +162,9 @@ function handlerScenario<W>(
     },
   };
 }
+
+/** The most messages of a batch, as SQS delivers them without a window. */
+const BATCH_MAX = 10;
 
 /** The maximum number of receives until a queue settles. */
 const REST_RECEIVES = 60;

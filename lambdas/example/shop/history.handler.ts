@@ -1,10 +1,12 @@
-import { lambdaConsumer, transactional } from '../../runtime/index.ts';
+import { lambdaConsumer, transactionalBatch } from '../../runtime/index.ts';
 import { InvoiceIssued, OrderPaid } from './catalog.ts';
 
-const row = (orderId: string, what: string) => ({ Put: { Item: { PK: `HISTORY#${orderId}`, SK: what } } });
+const row = (what: string) => (event: { readonly data: { readonly orderId: string } }) => ({
+  Put: { Item: { PK: `HISTORY#${event.data.orderId}`, SK: what } },
+});
 
-/** Records what happened to an order. */
+/** Records what happened to orders. */
 export const handler = lambdaConsumer([
-  transactional(OrderPaid, async ({ data }) => ({ writes: [row(data.orderId, 'PAID')] })),
-  transactional(InvoiceIssued, async ({ data }) => ({ writes: [row(data.orderId, 'INVOICED')] })),
+  transactionalBatch(OrderPaid, async (events) => ({ writes: events.map(row('PAID')) })),
+  transactionalBatch(InvoiceIssued, async (events) => ({ writes: events.map(row('INVOICED')) })),
 ]);

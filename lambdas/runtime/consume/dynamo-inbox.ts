@@ -2,9 +2,9 @@ import { isMailroomError } from '../base/errors.ts';
 import type { Message } from '../inbox/inbox.ts';
 import { rowOf } from '../inbox/inbox-admission.ts';
 import { cutOff, failed, outOfTime, released } from '../inbox/inbox-transitions.ts';
-import type { CausingEvent } from '../outbox/outbox-entry.ts';
 import { claimMessage } from '../store/dynamo/inbox-claim.ts';
 import {
+  commitBatch,
   commitMessage,
   commitUnclaimed,
   completeMessage,
@@ -18,7 +18,7 @@ import { rejectMessage, rejectUnclaimed } from '../store/dynamo/inbox-rejection.
 import { writeUnderFence } from '../store/dynamo/inbox-writes.ts';
 import { readLastSequence } from '../store/dynamo/last-sequence.ts';
 import { takeToken } from '../store/dynamo/limit-bucket.ts';
-import type { Commit, Outbox } from '../store/dynamo/outbox.ts';
+import type { Outbox } from '../store/dynamo/outbox.ts';
 import { checkTransaction, eventCount } from '../store/dynamo/transaction-checks.ts';
 import type { FailedHint } from '../store/inbox-row.ts';
 import { failedKey, inboxKey } from '../store/keys.ts';
@@ -26,27 +26,33 @@ import { Overtaken } from '../store/last-sequence.ts';
 import { expiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { TransactAction } from '../store/table.ts';
+import { allCausedBy, type CausedCommit } from './batch-commit.ts';
 import type { CommitEnd, Inbox } from './inbox-port.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 
 /** TTL may delete a hint this many days after the next attempt, so that a hint that was not removed does not stay. */
 const HINT_SPARE_DAYS = 1;
 
+/**
+ * The writes of a commit, and its events as rows.
+ *
+ * @param own - the number of Mailroom's own actions
+ */
+async function actionsOf(
+  { table, clock, entries }: Pick<InboxContext, 'table' | 'clock'> & Pick<Outbox, 'entries'>,
+  { writes = [], events }: CausedCommit,
+  own: number,
+): Promise<TransactAction[]> {
+  const actions = [...writes];
+  for (const { draft, cause } of events) actions.push(...(await entries([draft], cause)));
+  checkTransaction(actions, { table, clock, ownActions: own });
+  return actions;
+}
+
 /** The inbox of a consumer in the Mailroom table. */
 export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>): Inbox {
   const { table, clock, consumer } = inbox;
-
-  /** @param own - the number of Mailroom's own actions, besides the last sequence of an ordered message */
-  async function actionsOf(
-    { writes = [], events = [] }: Commit,
-    cause: CausingEvent,
-    { place }: Message,
-    own: number,
-  ): Promise<TransactAction[]> {
-    const actions = [...writes, ...(await outbox.entries(events, cause))];
-    checkTransaction(actions, { table, clock, ownActions: place === undefined ? own : own + 1 });
-    return actions;
-  }
+  const parts = { table, clock, entries: outbox.entries };
 
   async function commitEnd<Refusal>(
     made: () => Promise<readonly TransactAction[]>,
@@ -84,7 +90,11 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     commit: (claim, work, event, sending) =>
       commitEnd<never>(
         async () => {
-          const actions = await actionsOf(await work(undefined), event, claim.message, 1);
+          const actions = await actionsOf(
+            parts,
+            allCausedBy(event, await work(undefined)),
+            ownActions(1, claim.message),
+          );
           sending();
           return actions;
         },
@@ -93,8 +103,14 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     commitUnclaimed: (message, attempt, work, event, inTime) =>
       commitEnd(
         // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted.
-        async () => actionsOf(await inTime(work(undefined)), event, message, 2),
+        async () =>
+          actionsOf(parts, allCausedBy(event, await inTime(work(undefined))), ownActions(2, message)),
         (actions) => commitUnclaimed(inbox, message, actions, attempt),
+      ),
+    commitBatch: (messages, work) =>
+      commitEnd(
+        async () => actionsOf(parts, await work(), messages.length),
+        (actions) => commitBatch(inbox, messages, actions),
       ),
     putHint: (eventId, retryAt) => {
       const hint: FailedHint = {
@@ -109,6 +125,11 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     isOutage,
     isConflict: isConditionRefused,
   };
+}
+
+/** The last sequence of an ordered message is one more. */
+function ownActions(own: number, { place }: Message): number {
+  return place === undefined ? own : own + 1;
 }
 
 /** Only a refusal proves that a transaction which was sent wrote nothing. */

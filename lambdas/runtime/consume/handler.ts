@@ -4,6 +4,7 @@ import type { EventOf, HandledDefinition } from '../events/external-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../store/dynamo/outbox.ts';
 import type { EffectState } from '../store/stored-effect.ts';
+import type { BatchCommit } from './batch-commit.ts';
 import type { HandlerLimit, Limit } from './limits.ts';
 
 /** The context that a leased handler receives with its event. */
@@ -122,6 +123,14 @@ export interface OnceEachOptions<Item> {
   readonly concurrency?: number | undefined;
 }
 
+/** The context that a batch handler receives with its events. */
+export interface BatchContext {
+  /** Returns the number of milliseconds until the function is stopped. */
+  remainingMs(): number;
+  /** The `consumer` and the `eventType`; for one event, as {@link LeasedContext.logFields}. */
+  readonly logFields: LogFields;
+}
+
 /** The context that a transactional handler receives with its event. */
 export interface TransactionalContext {
   /**
@@ -209,7 +218,7 @@ export interface LeasedOptions<E extends HandledDefinition> extends HandlerOptio
   readonly limit?: Limit<E> | undefined;
 }
 
-/** One handler of a consumer, created by {@link leased} or {@link transactional}. */
+/** One handler of a consumer, created by {@link leased}, {@link transactional} or `transactionalBatch`. */
 export type Handler = LeasedHandler | TransactionalHandler;
 
 /** A handler created by {@link leased}. */
@@ -228,7 +237,7 @@ export interface LeasedHandler {
   readonly limit?: HandlerLimit | undefined;
 }
 
-/** A handler created by {@link transactional}. */
+/** A handler created by {@link transactional} or `transactionalBatch`. */
 export interface TransactionalHandler {
   /** Distinguishes it from a {@link LeasedHandler}. */
   readonly kind: 'transactional';
@@ -236,6 +245,8 @@ export interface TransactionalHandler {
   readonly definition: HandledDefinition;
   /** The function passed to {@link transactional}. */
   readonly handle: (event: never, ctx: TransactionalContext) => Promise<Commit>;
+  /** The function passed to `transactionalBatch`: `handle` calls it with one event. @default it takes one event at a time */
+  readonly handleBatch?: ((events: readonly never[], ctx: BatchContext) => Promise<BatchCommit>) | undefined;
   /** Its {@link HandlerOptions.order}. */
   readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */

@@ -9,6 +9,7 @@ import type { Commit } from '../store/dynamo/outbox.ts';
 import type { AskedWait, InboxRow } from '../store/inbox-row.ts';
 import type { LastSequence } from '../store/last-sequence.ts';
 import type { StoredEffect } from '../store/stored-effect.ts';
+import type { CausedCommit } from './batch-commit.ts';
 
 /**
  * A handler's part of a commit. With PostgreSQL it runs inside the transaction `tx`; with DynamoDB it runs before it, and its `writes` are
@@ -30,6 +31,9 @@ export interface CommitFailure {
 
 /** The end of a commit without a claim. `open`: the message must be claimed first. */
 export type UnclaimedEnd = CommitEnd | { readonly status: 'open' } | InboxRefusal;
+
+/** The end of a commit of several messages. `rows`: these have a row, and nothing was written; each must be claimed first. */
+export type BatchEnd = CommitEnd | { readonly status: 'rows'; readonly of: readonly Message[] };
 
 /**
  * The storage of one consumer's inbox. Each transition is atomic, and those under a claim are conditional on its fence. They return the
@@ -94,6 +98,8 @@ export interface Inbox {
     event: HandledEvent,
     inTime: <T>(handler: Promise<T>) => Promise<T>,
   ): Promise<UnclaimedEnd>;
+  /** As {@link Inbox.commitUnclaimed}, of several messages without a row, each with another event: all, or none. Absent: this storage cannot. */
+  commitBatch?(messages: readonly Message[], work: () => Promise<CausedCommit>): Promise<BatchEnd>;
   /** Lists a failed message, if the storage needs a list. It never throws. @param retryAt - epoch milliseconds */
   putHint(eventId: string, retryAt: number): Promise<unknown>;
   removeHint(eventId: string): Promise<unknown>;

@@ -131,6 +131,9 @@ export function reportSkipped({ telemetry, span }: Received, why: string): Messa
   return { kind: 'done' };
 }
 
+/** A message with less time than this left for its handler is returned to the queue without an attempt, milliseconds. */
+export const START_MIN_MS = 2_000;
+
 /** The function has too little time left to start the message. */
 export function tooLate({ delays, delivery: { receives } }: Received): ShownAgain {
   return again(delays.outageMs(receives), noTimeLeft());

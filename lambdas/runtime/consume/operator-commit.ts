@@ -9,6 +9,7 @@ import { redactedError, storedCause } from '../observe/redaction.ts';
 import type { DiscardedRow, InboxRow, ProcessedRow } from '../store/inbox-row.ts';
 import { placeInOrder } from '../store/last-sequence.ts';
 import { wroteNothing } from '../store/retry.ts';
+import { commitOf } from './commit-of.ts';
 import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
@@ -24,7 +25,7 @@ import {
   type SettleRequest,
 } from './settle-requests.ts';
 import type { MadeCommit, SettlingStore } from './settling-store.ts';
-import { commitOf, onFreshReads } from './transactional-run.ts';
+import { onFreshReads } from './transactional-run.ts';
 
 /** The consumer's function that receives a request. */
 export interface SettlingFunction {

@@ -3,6 +3,7 @@ import { MailroomError } from '../base/errors.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { isTraced, NO_SPAN } from '../observe/tracer.ts';
+import { checkBatches } from './batch-handler.ts';
 import { claimAndRun } from './claimed-run.ts';
 import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
 import { type Delivery, deliversHeartbeat } from './delivery.ts';
@@ -15,25 +16,35 @@ import {
   refused,
   reportOutage,
   reportSkipped,
+  START_MIN_MS,
   tooLate,
 } from './message-outcome.ts';
 import { checkOrder, onGatedRuns, orderOfHandler } from './order-gate.ts';
 import { asLeased, runUnclaimed } from './transactional-run.ts';
 
-/** A message with less time than this left for its handler is returned to the queue without an attempt, milliseconds. */
-const START_MIN_MS = 2_000;
-
 /**
  * Processes one message in its own span. It never throws: a failure affects only this message.
  *
  * @param alone - true if no other message runs beside it
+ * @param mayHaveRow - a transactional message is claimed before its handler runs @default only if it was received before, or is old
  */
 export async function work(
   ctx: ConsumerContext,
   delivery: Delivery,
   handlers: Handlers,
   alone: boolean,
+  mayHaveRow = false,
 ): Promise<MessageOutcome> {
+  const received = begin(ctx, delivery);
+  try {
+    return await receive(received, handlers, alone, mayHaveRow);
+  } finally {
+    received.span.end();
+  }
+}
+
+/** A message with its span, which the caller ends. */
+export function begin(ctx: ConsumerContext, delivery: Delivery): Received {
   const { config, queueName, tracer } = ctx;
   // Heartbeats are not counted either: their durations are not those of the consumer's work.
   const span =
@@ -42,14 +53,16 @@ export async function work(
           processSpan(config.consumer, queueName, delivery.message, envelopeOf(delivery), tracer.current()),
         )
       : NO_SPAN;
-  try {
-    return await receive(receivedOf(ctx, delivery, span), handlers, alone);
-  } finally {
-    span.end();
-  }
+  return receivedOf(ctx, delivery, span);
 }
 
-async function receive(received: Received, handlers: Handlers, alone: boolean): Promise<MessageOutcome> {
+/** As {@link work}, in a span that has begun. */
+export async function receive(
+  received: Received,
+  handlers: Handlers,
+  alone: boolean,
+  mayHaveRow = false,
+): Promise<MessageOutcome> {
   const { clock, inbox } = received;
   const { message, receives, endsBy } = received.delivery;
   const { content, body } = received.delivery;
@@ -65,7 +78,8 @@ async function receive(received: Received, handlers: Handlers, alone: boolean): 
     return await onGatedRuns(received, handler, envelope, async (passed) => {
       if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
       // A redelivered message may have killed its process, so its attempts must be counted.
-      const claimFirst = receives > 1 || forgottenBecause(inbox.rules, message.eventId) !== undefined;
+      const claimFirst =
+        mayHaveRow || receives > 1 || forgottenBecause(inbox.rules, message.eventId) !== undefined;
       const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, unclaimed and is not counted.
@@ -93,12 +107,13 @@ function readHandler(
  * The handlers of a consumer, by their events.
  *
  * @param options.canLimit - its storage and its source can keep the limits of handlers
+ * @param options.canBatch - they can commit several messages in one transaction
  * @throws `BAD_CONSUMER`, `BAD_CONFIG`, as `createConsumer` does
  */
 export function handlersByEvent(
   handlers: readonly Handler[],
   config: ProcessingConfig,
-  { canLimit = false }: { readonly canLimit?: boolean } = {},
+  { canLimit = false, canBatch = false }: { readonly canLimit?: boolean; readonly canBatch?: boolean } = {},
 ): Handlers {
   checkOrder(config);
   const byEvent = new Map<string, Handler>();
@@ -121,5 +136,6 @@ export function handlersByEvent(
     byEvent.set(event, handler);
   }
   checkLimits(handlers, config, canLimit);
+  checkBatches(handlers, config, canBatch);
   return byEvent;
 }

@@ -1,9 +1,9 @@
 import { withDeadline } from '../base/clock.ts';
-import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { isMailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import { backoffMs } from '../store/backoff.ts';
-import type { Commit } from '../store/dynamo/outbox.ts';
 import { Overtaken } from '../store/last-sequence.ts';
+import { commitOf } from './commit-of.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import type { HandlerWork } from './inbox-port.ts';
@@ -111,15 +111,4 @@ export async function onFreshReads<T>(
       await clock.sleep(backoffMs(attempt, 20, 500, random));
     }
   }
-}
-
-/** Returns the commit that a function of the consumer returned. @throws `NO_COMMIT` if it returned something else */
-export async function commitOf(what: string, run: () => Promise<Commit>): Promise<Commit> {
-  const wanted: unknown = await run();
-  const isList = Array.isArray(wanted);
-  if (typeof wanted === 'object' && wanted !== null && !isList) return wanted;
-  throw new MailroomError(
-    'NO_COMMIT',
-    `${what} returned ${isList ? 'a list' : typeof wanted}; it must return { writes, events }, or {} to write nothing.`,
-  );
 }

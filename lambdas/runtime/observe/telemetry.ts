@@ -34,6 +34,7 @@ export type MetricName =
   | 'MessagesSkipped'
   | 'MessagesLeased'
   | 'MessagesLimited'
+  | 'BatchesSplit'
   | 'MessagesFailed'
   | 'TableFailures'
   | 'MessagesRejected'

@@ -3,6 +3,7 @@ import type { ConsumerConfig, QueueConfig } from '../../base/consumer-config.ts'
 import { MailroomError } from '../../base/errors.ts';
 import { requireGiven } from '../../base/given-names.ts';
 import { textOf } from '../../base/json.ts';
+import { workOnAll } from '../../consume/batches.ts';
 import {
   type ConsumerContext,
   consumerContext,
@@ -19,7 +20,7 @@ import type { Handler } from '../../consume/handler.ts';
 import { acknowledgeHeartbeat } from '../../consume/heartbeat.ts';
 import type { ShownAgain } from '../../consume/message-outcome.ts';
 import { settleForOperator } from '../../consume/operator-commit.ts';
-import { handlersByEvent, work } from '../../consume/receive.ts';
+import { handlersByEvent } from '../../consume/receive.ts';
 import { isSettleRequest } from '../../consume/settle-requests.ts';
 import { dynamoSettling, type SettlingStore } from '../../consume/settling-store.ts';
 import type { EventRef } from '../../events/event.ts';
@@ -102,6 +103,7 @@ export function consumerIn(
   const heartbeats = existingQueue ? [] : [acknowledgeHeartbeat];
   const handlers = handlersByEvent([...list, ...heartbeats], config, {
     canLimit: storage.inbox.takeToken !== undefined,
+    canBatch: storage.inbox.commitBatch !== undefined,
   });
   const external = list.map(({ definition }) => definition).filter(isExternal);
 
@@ -126,9 +128,10 @@ export function consumerIn(
       // A suspect may kill the process, so the other messages are returned first, for another invocation.
       await Promise.all(later.map(({ delivery, outcome }) => hide(ctx, delivery, outcome)));
       const ends = await Promise.all(
-        now.map(async (delivery) => {
-          const outcome = await work(ctx, delivery, handlers, now.length === 1);
-          if (outcome.kind === 'again') await hide(ctx, delivery, outcome);
+        workOnAll(ctx, now, handlers).map(async (working, i) => {
+          const outcome = await working;
+          const delivery = now[i];
+          if (outcome.kind === 'again' && delivery !== undefined) await hide(ctx, delivery, outcome);
           return outcome;
         }),
       );

@@ -6,9 +6,11 @@ import { processed, processedUnclaimed, resultJson } from '../../inbox/inbox-tra
 import { mintToken } from '../event-id.ts';
 import { inboxKey } from '../keys.ts';
 import { applied, Overtaken } from '../last-sequence.ts';
+import { transactWithRetry } from '../retry.ts';
+import { conditionalUpdate } from '../row-update.ts';
 import type { Item, TransactAction } from '../table.ts';
 import type { InboxContext } from './inbox-context.ts';
-import { writeTransition, writeUnderFence } from './inbox-writes.ts';
+import { changeBy, conditionOf, writeTransition, writeUnderFence } from './inbox-writes.ts';
 import { isLastRefused, raising } from './last-sequence.ts';
 
 /**
@@ -92,6 +94,34 @@ export async function commitUnclaimed(
   } catch (error) {
     if (isMailroomError(error, 'TRANSACTION_CANCELLED')) throw refusedBy(inbox, message, error, writes);
     throw error;
+  }
+}
+
+/**
+ * As {@link commitUnclaimed}, for several messages without a row, each with another event. Every row requires that there was none: of all
+ * transactions that contain a message, at most one commits, whatever the other messages in them. Returns the messages that have a row, if any.
+ *
+ * @throws `TRANSACTION_CANCELLED` if one of `writes` was refused, and no row
+ */
+export async function commitBatch(
+  inbox: InboxContext,
+  messages: readonly Message[],
+  writes: readonly TransactAction[],
+): Promise<{ readonly status: 'rows'; readonly of: readonly Message[] } | undefined> {
+  const fence = mintToken(inbox.random);
+  const condition = conditionOf(inbox, NO_ROW);
+  const rows = messages.map((message): TransactAction => {
+    const change = changeBy(inbox, NO_ROW, processedUnclaimed(inbox, message, 1, fence));
+    return { Update: conditionalUpdate(inboxKey(inbox.consumer, message.eventId), change, condition) };
+  });
+  try {
+    await transactWithRetry(inbox, [...rows, ...writes]);
+    return undefined;
+  } catch (error) {
+    if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) throw error;
+    const of = messages.filter((_, i) => error.reasons[i]?.code === 'ConditionalCheckFailed');
+    if (of.length > 0) return { status: 'rows', of };
+    throw withoutInboxRow(error, writes.length);
   }
 }
 

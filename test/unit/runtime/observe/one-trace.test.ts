@@ -1,6 +1,7 @@
 import { context, trace } from '@opentelemetry/api';
 import { AlwaysOffSampler, type TracerConfig } from '@opentelemetry/sdk-trace-base';
 import { expect, test } from 'vitest';
+import { transactionalBatch } from '../../../../lambdas/runtime/consume/batch-handler.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import { defineEvent, type Envelope } from '../../../../lambdas/runtime/events/event.ts';
 import { HEARTBEAT } from '../../../../lambdas/runtime/events/heartbeat-event.ts';
@@ -66,6 +67,33 @@ test('a commit, its publish and its processing are one trace', async () => {
     'mailroom.outcome': 'processed',
   });
   expect(spans.all().map((span) => span.name)).toEqual(['send Mailroom', 'publish bus', 'process queue']);
+});
+
+test('each message of a batch has its own span, and the events that it causes continue its trace', async () => {
+  const follows = transactionalBatch(ThingHappened, async (events) => ({
+    events: events.map((cause) => ({
+      cause,
+      draft: ThingHappened.create({ aggregateId: `of-${cause.eventId}`, data: { n: 0 } }),
+    })),
+  }));
+  const { spans, outbox, happened, relay, deliver, rows } = system([follows]);
+  await outbox.commit({ events: [happened(1)] });
+  await outbox.commit({ events: [happened(2)] });
+  await relay();
+  await deliver();
+  const processed = spans.all().filter(({ name }) => name.startsWith('process'));
+  expect(processed).toHaveLength(2);
+  for (const span of processed) {
+    expect(span.attributes).toMatchObject({
+      'mailroom.outcome': 'processed',
+      'messaging.batch.message_count': 2,
+    });
+    const { traceId, spanId } = span.spanContext();
+    const caused = rows()
+      .map(({ envelope }) => JSON.parse(String(envelope)) as Envelope)
+      .find(({ aggregateId }) => aggregateId === `of-${span.attributes['mailroom.event.id']}`);
+    expect(caused?.traceparent).toBe(`00-${traceId}-${spanId}-01`);
+  }
 });
 
 test('a heartbeat is processed without a span', async () => {
