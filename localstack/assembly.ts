@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
+import { HOUR_MS } from '../lambdas/runtime/base/units.ts';
 import { type DeployProgress, deployProgress } from './deploy-progress.ts';
 import { localCdk } from './local-cdk.ts';
 import { localFile, projectRoot } from './workspace.ts';
@@ -51,7 +52,7 @@ export async function assemblyOf({
       ],
       onLine: deployProgress(progress),
     });
-    await removeOlder(prefix);
+    await removeOlder(localFile('.'), prefix, basename(assembly));
     // Complete under its name, or not there at all: several processes may build it at once.
     await rename(written, assembly);
   } catch (error) {
@@ -62,10 +63,23 @@ export async function assemblyOf({
   return assembly;
 }
 
-async function removeOlder(prefix: string): Promise<void> {
-  const names = await readdir(localFile('.'));
-  const older = names.filter((name) => name.startsWith(prefix));
-  await Promise.all(older.map((name) => rm(localFile(name), { recursive: true, force: true })));
+/** A deployment reads its assembly for minutes. */
+const READ_MS = HOUR_MS;
+
+/**
+ * Removes the assemblies of older sources. Another process may be deploying one: this one, if both have built it, or one that is young.
+ *
+ * @param folder - where assemblies are
+ * @param prefix - of the names of an app's assemblies
+ * @param own - the name of the one that replaces them
+ */
+export async function removeOlder(folder: string, prefix: string, own: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (!name.startsWith(prefix) || name === own) continue;
+    const path = join(folder, name);
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Date.now() })); // removed meanwhile
+    if (Date.now() - mtimeMs > READ_MS) await rm(path, { recursive: true, force: true });
+  }
 }
 
 /** A digest of every file below some folders of the project, of their names, and of some values. */
