@@ -1,6 +1,7 @@
 import type { DeclaredResource } from '../../deployment/declared-resources.ts';
+import { withoutOthers } from './bus-policy.ts';
 import type { Member, ResourceKind } from './resource-kind.ts';
-import { hasUnknown, isNone, isSame, statementsOf } from './same-value.ts';
+import { hasUnknown, isNone } from './same-value.ts';
 
 const ruleName = ({ physicalId }: DeclaredResource) => physicalId.slice(physicalId.lastIndexOf('|') + 1);
 
@@ -116,11 +117,7 @@ export const busKinds: Readonly<Record<string, ResourceKind>> = {
         level: 'flow',
         effect: 'publishers are refused, or others can forge events',
         call: 'PutPermission',
-        // Each Mailroom that joins the bus adds statements of its own.
-        allowed: (declared, deployed) => {
-          const found = statementsOf(deployed);
-          return statementsOf(declared).every((one) => found.some((other) => isSame(one, other)));
-        },
+        without: withoutOthers,
       },
     },
   },

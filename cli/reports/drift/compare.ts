@@ -58,7 +58,8 @@ export function compareResource(
   const pairs = pairsOf(kind, properties, deployed, read);
   for (const { path, member, ...pair } of pairs) {
     const defaultValue = typeof member.default === 'function' ? member.default(resource) : member.default;
-    const [declared, found] = [pair.declared, pair.deployed].map((value) =>
+    const { without = (_declared: unknown, value: unknown) => value } = member;
+    const [declared, found] = [pair.declared, without(pair.declared, pair.deployed)].map((value) =>
       isNone(value) ? defaultValue : value,
     );
     const isUnknown =

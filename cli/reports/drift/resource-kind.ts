@@ -41,6 +41,8 @@ export interface Member extends MemberEffect {
   /** The value that AWS uses if the template does not set it. @default none */
   readonly default?: unknown | ((resource: DeclaredResource) => unknown);
   readonly form?: ValueForm;
+  /** The deployed value without the parts that others may add. @default it is compared as a whole */
+  readonly without?: (declared: unknown, deployed: unknown) => unknown;
   /** True for a difference that a person may make. */
   readonly allowed?: (declared: unknown, deployed: unknown) => boolean;
   /** The words of the command that sets a value. @default none: a deployment sets it back */
