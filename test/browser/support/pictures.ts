@@ -17,6 +17,7 @@ const VARIABLE: readonly (readonly [RegExp, string])[] = [
   [/…[0-9a-f]{8}\b/gi, '…<name>'],
   [/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>'],
   [/\d{4}-\d\d-\d\d[T ][\d:.]+Z?( UTC)?/g, '<time>'],
+  [/\d[\d.,]*\/(?:s|min)\b/g, '<rate>'],
   [/(?:< ?)?\d[\d.,]* ?(?:ms|s|min|h|d)(?: \d+ ?(?:s|min|h|d))?\b/g, '<age>'],
   [/\d[\d.,]*/g, '#'],
   [/^(?:falling|level|rising)$/, ''],
