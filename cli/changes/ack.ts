@@ -49,7 +49,7 @@ export const acknowledge = recorded(
         `--until is ${time(until)}; it must be within the next 30 days (it is ${time(now)}). Nothing was changed.`,
       );
     }
-    const all = statusFindings(await createStatusReader(deployment).read(), deployment);
+    const all = statusFindings(await createStatusReader(deployment, false).read(), deployment);
     const known = all.filter(
       (finding): finding is Finding & { readonly id: string } => finding.id !== undefined,
     );

@@ -33,8 +33,8 @@ export function statusCommand(io: Io): Command {
     .action(
       acting<{ readonly watch?: boolean }>(io, async (deployment, options) => {
         const { terminal } = deployment;
-        const status = createStatusReader(deployment);
-        const bus = createBusReader(deployment);
+        const status = createStatusReader(deployment, options.watch === true);
+        const bus = createBusReader(deployment, options.watch === true);
         const read = async (): Promise<Report> => {
           const [report, neighbors, acks] = await Promise.all([
             status.read(),

@@ -17,9 +17,7 @@ import {
   paginateListFunctions,
 } from '@aws-sdk/client-lambda';
 import { GetParametersByPathCommand } from '@aws-sdk/client-ssm';
-import { awsFault } from '../../lambdas/runtime/base/aws-errors.ts';
 import type { Clock } from '../../lambdas/runtime/base/clock.ts';
-import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { eventBridgeRules } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
 import { directoryPath } from '../../lambdas/runtime/operations/directory.ts';
 import { readBacklog, readInvocations, readPeak } from './aws-metrics.ts';
@@ -38,12 +36,13 @@ import type {
   WritingFunction,
 } from './resources.ts';
 import { eachOf } from './rows-reader.ts';
+import { sharedRules } from './shared-rules.ts';
 
 /** The resources port on AWS. @param TableName - of the Mailroom table */
 export function awsResources(clients: Clients, TableName: string, clock: Clock): Resources {
   const { events, lambdaReads: lambda, cloudwatch } = clients;
   const reads = awsReads(clients);
-  const rules = eventBridgeRules(events);
+  const rules = eventBridgeRules(events, sharedRules(events));
   const mappings = sharedMappings(
     lambda,
     async (FunctionName) => (await orMissing(() => readMappings(lambda, { FunctionName }))) ?? [],
@@ -231,14 +230,4 @@ function mappingOf(found: EventSourceMappingConfiguration): Mapping {
     batchingWindowMs: window && window * 1_000,
     concurrencyMax: found.ScalingConfig?.MaximumConcurrency,
   };
-}
-
-/** True if AWS denied a call. */
-export function isDenied(error: unknown): boolean {
-  return awsFault(errorCode(error)) === 'denied';
-}
-
-/** True if an endpoint, a local engine, does not have the operation: no permission changes that. */
-export function isUnsupported(error: unknown): boolean {
-  return /UnknownOperation/.test(errorCode(error));
 }

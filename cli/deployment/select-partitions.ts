@@ -2,8 +2,8 @@ import { type DynamoDBClient, ExecuteStatementCommand } from '@aws-sdk/client-dy
 import { errorCode } from '../../lambdas/runtime/base/errors.ts';
 import { attributeOf, itemOf } from '../../lambdas/runtime/store/dynamo/attributes.ts';
 import type { Item } from '../../lambdas/runtime/store/table.ts';
-import { isDenied, isUnsupported } from './aws-resources.ts';
 import type { ReadPartitions } from './joined-reads.ts';
+import { isDenied, isUnsupported } from './refusals.ts';
 
 /** The pages of up to 1 MB that one read follows: beyond them, its partitions are read one by one, concurrently. */
 const PAGES_MAX = 3;

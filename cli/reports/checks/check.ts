@@ -5,8 +5,8 @@ import {
   deployWords,
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
-import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { OpenDatabase } from '../../deployment/open-database.ts';
+import { isDenied, isUnsupported } from '../../deployment/refusals.ts';
 import type { Resources } from '../../deployment/resources.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { Pauses } from './pauses.ts';

@@ -127,12 +127,13 @@ const STATE_ACTIONS = ['dynamodb:GetItem', 'dynamodb:DescribeTable'];
 
 /** A sweep whose schedule runs, but that has not completed a pass for longer than its interval allows. */
 async function* silence({ directory, resources, now, sweptAt }: CheckDeps): RemediedProblems {
+  const silentMs = now - (await readWith(STATE_ACTIONS, sweptAt));
+  if (silentMs <= STUCK_MS) return;
   // Without permission to read its interval, five minutes count.
   const found = await resources.function(directory.mailroom.sweepFunction).catch(() => undefined);
   const settings = found && settingsOf(readRelayConfig, found);
   const everyMs = typeof settings === 'object' ? settings.sweepEveryMs : 0;
-  const silentMs = now - (await readWith(STATE_ACTIONS, sweptAt));
-  if (silentMs <= Math.max(STUCK_MS, 3 * everyMs)) return;
+  if (silentMs <= 3 * everyMs) return;
   const text = `the sweep has not completed a pass for ${duration(silentMs)}: events that the stream relay misses wait. The command shows its error`;
   yield { problem: 'sweep-silent', text, fix: ['npx', 'cdk-mailroom', 'sweep', '--since', '1h'] };
 }

@@ -14,7 +14,7 @@ import {
   type EntryStack,
 } from '../../../lambdas/runtime/operations/directory.ts';
 import { externalEventsOf, mailroomEventsOf } from '../../../lambdas/runtime/operations/subscribed-events.ts';
-import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
+import { isDenied, isUnsupported } from '../../deployment/refusals.ts';
 import {
   type AsyncProblems,
   type CheckDeps,
@@ -35,11 +35,16 @@ export async function* ruleProblems({
   directory: { mailroom },
   resources,
 }: RuleSubject): AsyncProblems {
-  const isThere = await resources.hasBus(mailroom.bus).catch(() => true);
-  const queue = await resources.queue(consumer.queue);
-  for (const route of routesOf(mailroom, consumer)) {
+  const routes = routesOf(mailroom, consumer);
+  // All at once, so that they share requests.
+  const [isThere, queue, ...rules] = await Promise.all([
+    resources.hasBus(mailroom.bus).catch(() => true),
+    resources.queue(consumer.queue),
+    ...routes.map((route) => resources.rule(route.bus, route.rule)),
+  ]);
+  for (const [index, route] of routes.entries()) {
     if (!isThere && route.bus === mailroom.bus) continue; // reported as `no-bus`
-    const rule = await resources.rule(route.bus, route.rule);
+    const rule = rules[index];
     for (const fault of ruleFaults(rule, route.events, queue?.arn))
       if (fault !== 'target-input') yield routeProblem(consumer, route, fault, queue?.arn);
     const changing = changingTargets(rule, queue?.arn);

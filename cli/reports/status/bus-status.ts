@@ -30,15 +30,22 @@ export interface NeighborStatus {
   readonly next: string;
 }
 
-/** Creates a reader of the other Mailrooms on a deployment's bus; it keeps what `createStatusReader` keeps. What cannot be read is in its result. */
-export function createBusReader(deployment: Deployment): () => Promise<NeighborStatus[]> {
+/**
+ * Creates a reader of the other Mailrooms on a deployment's bus; it keeps what `createStatusReader` keeps. What cannot be read is in its result.
+ *
+ * @param isRepeated - see `createStatusReader` @default true
+ */
+export function createBusReader(deployment: Deployment, isRepeated = true): () => Promise<NeighborStatus[]> {
   const { neighbors = [], claims } = deployment;
   const next = deployment.commandLine(shell`doctor`);
   const fine = { parameter: null, code: null, error: null };
   // Read once, as the directories are.
   let faults: NeighborStatus[] | undefined;
   const unread = { state: null, pending: 0, dead: 0, consumers: {} };
-  const readers = neighbors.map((deployment) => ({ deployment, reader: createStatusReader(deployment) }));
+  const readers = neighbors.map((deployment) => ({
+    deployment,
+    reader: createStatusReader(deployment, isRepeated),
+  }));
   const readOne = async ({ deployment, reader }: (typeof readers)[number]): Promise<NeighborStatus> => {
     const { stack } = deployment.directory.mailroom;
     const next = deployment.commandLine(shell`status`);

@@ -41,6 +41,8 @@ export interface StatusDeps {
   readonly backlog?: WarningDeps['backlog'];
   /** Keeps the PENDING events and samples of events for a next status. @default they are read */
   readonly keep?: Keep;
+  /** The kept readings are used by a next status. @default false */
+  readonly isRepeated?: boolean;
   readonly now: number;
 }
 
@@ -134,7 +136,7 @@ export async function readStatus(deps: StatusDeps): Promise<StatusReport> {
 
 /** Reads at the same time all that does not depend on another part. @param inTable - the consumers whose inbox is read */
 async function readParts(deps: StatusDeps, inTable: Directory) {
-  const { directory, stored, queues, keep = keepNothing, now } = deps;
+  const { directory, stored, queues, keep = keepNothing, isRepeated = false, now } = deps;
   const reading = readSweep(deps);
   const inShards = async () => {
     const { sweep, sweptAt } = await reading;
@@ -147,7 +149,9 @@ async function readParts(deps: StatusDeps, inTable: Directory) {
       ),
       stored.deadLetters.dead(shards, POINTERS_MAX),
       readRecent({ stored, directory: inTable, shards, keep, now }),
-      keep('scheduled', DUE_TIMES_KEPT_MS, () => readDueTimes({ stored, shards }, now)),
+      keep('scheduled', DUE_TIMES_KEPT_MS, () =>
+        readDueTimes({ stored, shards }, now, isRepeated ? DUE_TIMES_KEPT_MS : 0),
+      ),
     ]);
   };
   const [swept, outbox, consumers, others, depths, wiring, heartbeat] = await Promise.all([

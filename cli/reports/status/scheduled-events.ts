@@ -26,12 +26,17 @@ export const DUE_TIMES_KEPT_MS = 10 * MINUTE_MS;
 /** The rows read of each shard of a minute: 6 in a second with 8 shards. */
 const ROWS_MAX = 50;
 
-/** Reads when scheduled events are due, for the next hour and as long as the result is kept. It reads every minute, because there is no index. */
+/**
+ * Reads when scheduled events are due, for the next hour and as long as the result is kept. It reads every minute, because there is no index.
+ *
+ * @param keptMs - milliseconds
+ */
 export async function readDueTimes(
   { stored, shards }: OutboxReaderDeps,
   now: number,
+  keptMs: number,
 ): Promise<PartialList<number>> {
-  const minutes = minutesOf(now, now + WITHIN_MS + DUE_TIMES_KEPT_MS);
+  const minutes = minutesOf(now, now + WITHIN_MS + keptMs);
   const lists = await readMinutes(
     stored.outbox,
     { minutes, shards },

@@ -1,7 +1,7 @@
 import { depthOf } from '../../../lambdas/runtime/operations/dead-letters.ts';
 import type { QueueDepth, Queues } from '../../../lambdas/runtime/operations/queues.ts';
-import { isDenied, isUnsupported } from '../../deployment/aws-resources.ts';
 import type { Deployment } from '../../deployment/deployment.ts';
+import { isDenied, isUnsupported } from '../../deployment/refusals.ts';
 import type { BacklogHistory } from '../../deployment/resources.ts';
 import { runChecks } from '../checks/check.ts';
 import { flowChecks } from '../checks/checks.ts';
@@ -28,6 +28,8 @@ const DEPTH_KEPT_MS = 4_000;
  * Creates a reader for a status that is shown continuously: it reads the PENDING events, samples of events and the entries of consumers of other sources once a minute, the
  * wiring every 50 seconds, and both again after 10 seconds while they show a problem. Everything else is read on each call.
  *
+ * @param isRepeated - `false`: it is read once, so nothing is read ahead. @default true
+ *
  * @example
  * ```ts
  * const status = createStatusReader(deployment);
@@ -39,6 +41,7 @@ export function createStatusReader(
     Deployment,
     'directory' | 'region' | 'table' | 'stored' | 'database' | 'queues' | 'resources' | 'clock'
   >,
+  isRepeated = true,
 ): StatusReader {
   const { directory, region, table, stored, database, queues, resources, clock } = deployment;
   const { keep, forget } = createKeptReadings(clock);
@@ -72,6 +75,7 @@ export function createStatusReader(
         readsDatabase: database?.engine,
         queues: kept,
         keep,
+        isRepeated,
         backlog,
         wiring,
         now: clock.now(),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { scheduledStatus } from '../../../cli/reports/status/scheduled-events.ts';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
+import { readDueTimes, scheduledStatus } from '../../../cli/reports/status/scheduled-events.ts';
 import { leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import { outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import { outboxPartition } from '../../../lambdas/runtime/store/outbox-partition.ts';
@@ -56,7 +57,7 @@ describe('status', () => {
     expect(report.outbox).toMatchObject({ pending: 1, scheduled: { due: 0, nextDueAt: null } });
   });
 
-  test('reads each of the next 70 minutes once in each shard, and at most 50 rows of it', async () => {
+  test('reads each minute of the next hour once in each shard, and ahead if it is read again; at most 50 rows of it', async () => {
     const mailroom = await withScheduled();
     const now = mailroom.clock.now();
     const dueAt = now + 5 * MINUTE_MS;
@@ -78,6 +79,9 @@ describe('status', () => {
     const report = JSON.parse(out);
     expect(report.outbox.scheduled.due).toBe(50);
     expect(report.atLeast).toEqual(['outbox.scheduled.due']);
+    expect(new Set(ahead).size).toBe(60 * 2);
+    expect(ahead.splice(0)).toHaveLength(60 * 2);
+    await readDueTimes({ stored: dynamoRows(table), shards: [0, 1] }, now, 10 * MINUTE_MS);
     expect(new Set(ahead).size).toBe(70 * 2);
     expect(ahead).toHaveLength(70 * 2);
   });

@@ -7,20 +7,31 @@ import {
 import { errorCode } from '../../base/errors.ts';
 import { type DeployedRules, type DeployedTarget, TARGET_INPUTS } from './audit-drift.ts';
 
+/** Reads a rule without its targets. @throws ResourceNotFoundException if the bus has no such rule */
+export type ReadRule = (
+  bus: string,
+  rule: string,
+) => Promise<{ readonly State?: string | undefined; readonly EventPattern?: string | undefined }>;
+
 /**
  * The rules port on EventBridge.
+ *
+ * @param read - reads a rule @default with a request of its own
  *
  * @example
  * ```ts
  * const rules = eventBridgeRules(new EventBridgeClient(clientSettings));
  * ```
  */
-export function eventBridgeRules(client: EventBridgeClient): DeployedRules {
+export function eventBridgeRules(
+  client: EventBridgeClient,
+  read: ReadRule = (EventBusName, Name) => client.send(new DescribeRuleCommand({ EventBusName, Name })),
+): DeployedRules {
   return {
     describe: async (bus, rule) => {
       try {
         const [{ State, EventPattern = '' }, { Targets = [] }] = await Promise.all([
-          client.send(new DescribeRuleCommand({ EventBusName: bus, Name: rule })),
+          read(bus, rule),
           // A rule has at most five targets, so one page is enough.
           client.send(new ListTargetsByRuleCommand({ EventBusName: bus, Rule: rule })),
         ]);

@@ -41,6 +41,12 @@ const arnOf = (service: string, resource: string) => `arn:aws:${service}:eu-west
 
 type Body = Readonly<Record<string, string>>;
 
+const ruleNamed = (Name: string) => ({
+  Name,
+  State: 'ENABLED',
+  EventPattern: JSON.stringify(encodeRulePattern([{ source: 'orders', type: 'OrderPlaced' }])),
+});
+
 /** The answers of a Mailroom without events whose parts are as declared. */
 const ANSWERS: Readonly<Record<string, (body: Body) => object>> = {
   GetParametersByPath: () => ({
@@ -80,11 +86,8 @@ const ANSWERS: Readonly<Record<string, (body: Body) => object>> = {
     },
   }),
   DescribeEventBus: ({ Name = '' }) => ({ Name }),
-  DescribeRule: ({ Name = '' }) => ({
-    Name,
-    State: 'ENABLED',
-    EventPattern: JSON.stringify(encodeRulePattern([{ source: 'orders', type: 'OrderPlaced' }])),
-  }),
+  DescribeRule: ({ Name = '' }) => ruleNamed(Name),
+  ListRules: () => ({ Rules: CONSUMERS.map(({ name }) => ruleNamed(`${name}-rule`)) }),
   ListTargetsByRule: ({ Rule = '' }) => ({
     Targets: [
       Rule === 'sweep-rule'

@@ -1,0 +1,33 @@
+import { DescribeRuleCommand, type EventBridgeClient, ListRulesCommand } from '@aws-sdk/client-eventbridge';
+import type { ReadRule } from '../../lambdas/runtime/operations/audit/eventbridge-rules.ts';
+import { orMissing } from './aws-reads.ts';
+import { isDenied, isUnsupported } from './refusals.ts';
+
+/** The bus of the account, whose rules are those of every application. */
+const ACCOUNT_BUS = 'default';
+
+/**
+ * Concurrent reads of the rules of a bus share one list of them. Where the bus has more than a page of rules or they may not be listed, and
+ * for a rule that the list does not have, it is read alone.
+ */
+export function sharedRules(client: EventBridgeClient): ReadRule {
+  const listings = new Map<string, ReturnType<typeof list>>();
+  async function list(EventBusName: string) {
+    try {
+      const found = await orMissing(() => client.send(new ListRulesCommand({ EventBusName })));
+      return found === undefined || found.NextToken ? [] : (found.Rules ?? []);
+    } catch (error) {
+      if (isDenied(error) || isUnsupported(error)) return [];
+      throw error;
+    }
+  }
+  return async (bus, rule) => {
+    const listed = listings.get(bus) ?? (bus === ACCOUNT_BUS ? Promise.resolve([]) : list(bus));
+    listings.set(
+      bus,
+      listed.finally(() => listings.delete(bus)),
+    );
+    const found = (await listed).find(({ Name }) => Name === rule);
+    return found ?? client.send(new DescribeRuleCommand({ EventBusName: bus, Name: rule }));
+  };
+}
