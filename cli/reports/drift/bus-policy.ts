@@ -13,7 +13,7 @@ interface BusStatement {
 
 /**
  * The policy of a bus without the statements that Mailrooms of other apps add to it, and others may: a Deny of the events of named sources,
- * or for named roles that are no publishers of this app, and an Allow for named principals or on a condition. An Allow for everyone stays,
+ * or for named roles except this app's publishers, and an Allow for named principals or on a condition. An Allow for everyone stays,
  * and a Deny that stops this Mailroom's relays and producers.
  */
 export function withoutOthers(declared: unknown, deployed: unknown): unknown {

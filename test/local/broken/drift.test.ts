@@ -5,8 +5,10 @@ import {
   EventBridgeClient,
   ListRulesCommand,
   ListTargetsByRuleCommand,
+  PutPermissionCommand,
   PutRuleCommand,
   PutTargetsCommand,
+  RemovePermissionCommand,
   RemoveTargetsCommand,
   type Target,
 } from '@aws-sdk/client-eventbridge';
@@ -147,6 +149,14 @@ async function changes(): Promise<Change[]> {
   const inventoryQueue = (await attributesOf(inventory.queue)).QueueArn;
   let foreign: string | undefined;
   const second = { Name: 'a-second-rule', EventBusName: entry.bus };
+  // The engine takes a policy only statement by statement, each an Allow.
+  const permit = (StatementId: string, Principal: string) =>
+    bridge.send(
+      new PutPermissionCommand({
+        ...{ EventBusName: entry.bus, StatementId, Principal },
+        Action: 'events:PutEvents',
+      }),
+    );
   return [
     {
       what: 'InputPath of a target',
@@ -167,6 +177,18 @@ async function changes(): Promise<Change[]> {
         Policy: JSON.stringify({ ...policy, Statement: [...policy.Statement, deny] }),
       }),
       undo: setAttributes(notifications.queue, { Policy: queue.Policy ?? '' }),
+    },
+    {
+      what: "an Allow for everyone in the policy of the bus, beside another account's",
+      findings: ['bus: AWS::Events::EventBus Policy'],
+      plant: async () => {
+        await permit('Everyone', '*');
+        await permit('Team', '999999999999');
+      },
+      undo: async () => {
+        for (const StatementId of ['Everyone', 'Team'])
+          await bridge.send(new RemovePermissionCommand({ EventBusName: entry.bus, StatementId }));
+      },
     },
     {
       what: "a foreign function's mapping on a consumer's queue",
@@ -273,12 +295,12 @@ async function changes(): Promise<Change[]> {
   ];
 }
 
-test('the doctor finds each of 17 settings that were changed by hand, and nothing else', async () => {
+test('the doctor finds each of 18 settings that were changed by hand, and nothing else', async () => {
   await eventually(async () => {
     expect(await found()).toEqual([]);
   });
   const all = await changes();
-  expect(all).toHaveLength(17);
+  expect(all).toHaveLength(18);
   const planted: Change[] = [];
   const restore = async () => {
     for (const { undo } of planted.splice(0)) await undo();

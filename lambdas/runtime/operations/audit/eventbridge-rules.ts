@@ -16,7 +16,7 @@ export type ReadRule = (
 /**
  * The rules port on EventBridge.
  *
- * @param read - reads a rule @default with a request of its own
+ * @param read - reads a rule @default with its own request
  *
  * @example
  * ```ts
