@@ -1,5 +1,4 @@
 import type { Part, PartSettings } from './part.ts';
-import { inOrder, inOrderTable, ORDER_SIZES } from './postgres/in-order.ts';
 import { withJobQueues } from './postgres/job-queues.ts';
 import { ordinalCosts, ordinalTable } from './postgres/ordinal.ts';
 import { type PostgresBenchDatabase, postgresServer } from './postgres/postgres-database.ts';
@@ -28,15 +27,13 @@ export const postgres: Part = {
           relayOf: (database, bus) => database.relayOf(bus, { listens: true }),
         },
       });
-      const ordered = await inOrder(create, ORDER_SIZES[quick ? 'quick' : 'full']);
-      say(`one after another: ${ordered.map(({ perSecond }) => perSecond).join(' and ')} events per second`);
       const ordinal = await ordinalCosts(create, quick ? 160 : 4_000);
       say(
         `with and without numbers: ${ordinal.map(({ perSecond }) => perSecond).join(' and ')} commits per second`,
       );
       return {
-        json: { ...json, postgresInOrder: ordered, postgresOrdinal: ordinal },
-        tables: [...tables, inOrderTable(ordered), ordinalTable(ordinal)],
+        json: { ...json, postgresOrdinal: ordinal },
+        tables: [...tables, ordinalTable(ordinal)],
       };
     }),
 };

@@ -1,8 +1,10 @@
 import { createPool, type Pool } from 'mysql2/promise';
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { mysql2 } from '../../lambdas/runtime/mysql/databases.ts';
 import { createMysqlOutbox } from '../../lambdas/runtime/mysql/mysql-outbox.ts';
 import { createMysqlRelay } from '../../lambdas/runtime/mysql/mysql-relay.ts';
 import { migrateMysql } from '../../lambdas/runtime/store/mysql/migrate.ts';
+import { eventClaim } from '../../lambdas/runtime/store/mysql/outbox-claim.ts';
 import { startMariadb } from '../../test/mysql/server/mariadb-server.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import {
@@ -72,13 +74,25 @@ async function openDatabase(): Promise<BenchDatabase> {
   let isOpen = true;
   return {
     outbox: createMysqlOutbox({ config: PRODUCER, database }),
-    relayOf: (bus) =>
+    relayOf: (bus, { orderBy } = {}) =>
       createMysqlRelay({
-        config: RELAY,
+        config: { ...RELAY, orderBy },
         database: mysql2(poolOf(RELAY_CONNECTIONS)),
         bus,
         telemetry: memoryTelemetry(),
       }),
+    inOrder: () => ({
+      claim: eventClaim({ config: { ...RELAY, orderBy: 'aggregate' }, database, clock: systemClock }),
+      countPutOff: () => numberOf('SELECT COUNT(*) AS n FROM mailroom.pending WHERE waits_for IS NOT NULL'),
+      putOff: async () => {
+        await pool.query('UPDATE mailroom.pending SET due_at = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR');
+        await pool.query('ANALYZE TABLE mailroom.pending');
+      },
+      makeFirstDue: () =>
+        pool.query(
+          'UPDATE mailroom.pending SET due_at = UTC_TIMESTAMP(6), fence = NULL, waits_for = NULL ORDER BY ordinal LIMIT 1',
+        ),
+    }),
     analyze: () => pool.query('ANALYZE TABLE mailroom.pending'),
     holdSnapshot: async () => {
       const holder = await pool.getConnection();

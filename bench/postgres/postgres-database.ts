@@ -1,10 +1,12 @@
 import { Client, Pool } from 'pg';
+import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import type { Bus } from '../../lambdas/runtime/bus/event-bus.ts';
 import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresOutbox } from '../../lambdas/runtime/postgres/postgres-outbox.ts';
 import { createPostgresRelay } from '../../lambdas/runtime/postgres/postgres-relay.ts';
 import type { DatabaseRelay } from '../../lambdas/runtime/relay/database-relay.ts';
 import { migratePostgres } from '../../lambdas/runtime/store/postgres/migrate.ts';
+import { eventClaim } from '../../lambdas/runtime/store/postgres/outbox-claim.ts';
 import { startPostgres } from '../../test/postgres/server/postgres-server.ts';
 import { memoryTelemetry } from '../../testing/memory-telemetry.ts';
 import {
@@ -23,7 +25,7 @@ export interface PostgresBenchDatabase extends BenchDatabase {
   /** @param options.listens - it sleeps until a commit wakes it, instead of polling */
   readonly relayOf: (
     bus: Bus,
-    options?: { readonly listens?: boolean; readonly orderBy?: 'aggregate' },
+    options?: Parameters<BenchDatabase['relayOf']>[1] & { readonly listens?: boolean },
   ) => DatabaseRelay;
 }
 
@@ -87,6 +89,18 @@ async function openDatabase(url: string): Promise<PostgresBenchDatabase> {
         telemetry: memoryTelemetry(),
         listen: listens ? () => new Client(url) : undefined,
       }),
+    inOrder: () => ({
+      claim: eventClaim({ config: { ...RELAY, orderBy: 'aggregate' }, database, clock: systemClock }),
+      countPutOff: () => numberOf('SELECT count(*) AS n FROM mailroom.pending WHERE waits_for IS NOT NULL'),
+      putOff: async () => {
+        await pool.query("UPDATE mailroom.pending SET due_at = clock_timestamp() + interval '1 hour'");
+        await pool.query('VACUUM ANALYZE mailroom.pending');
+      },
+      makeFirstDue: () =>
+        pool.query(
+          'UPDATE mailroom.pending SET due_at = clock_timestamp(), fence = NULL WHERE event_id = (SELECT event_id FROM mailroom.event ORDER BY ordinal LIMIT 1)',
+        ),
+    }),
     analyze: () => pool.query('VACUUM ANALYZE mailroom.pending'),
     holdSnapshot: async () => {
       const holder = new Client(url);

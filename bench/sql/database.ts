@@ -7,7 +7,9 @@ import type { DatabaseOutbox } from '../../lambdas/runtime/store/sql/database-ou
 export interface BenchDatabase {
   readonly outbox: Pick<DatabaseOutbox<unknown>, 'commit'>;
   /** A relay in this process, with its own connections. It polls. */
-  readonly relayOf: (bus: Bus) => DatabaseRelay;
+  readonly relayOf: (bus: Bus, options?: Pick<DatabaseRelayConfig, 'orderBy'>) => DatabaseRelay;
+  /** The queue of a relay with `orderBy: 'aggregate'`. */
+  readonly inOrder: () => OrderedQueue;
   /** Brings what the database knows about the queue up to date, after many inserts. */
   readonly analyze: () => Promise<unknown>;
   /** Begins a transaction that sees the queue as it is now. @returns ends it */
@@ -23,6 +25,18 @@ export interface BenchDatabase {
   readonly statements: () => number;
   /** Closes its connections, and those of its relays. */
   readonly close: () => Promise<void>;
+}
+
+/** The queue of a relay that publishes the events of an aggregate one after another. */
+interface OrderedQueue {
+  /** Claims at most a number of events. One that only puts events off ends after 5 seconds. */
+  readonly claim: (limit: number) => Promise<unknown>;
+  /** The events that wait for others. */
+  readonly countPutOff: () => Promise<number>;
+  /** Makes all events due in an hour, and brings what the database knows about the queue up to date. */
+  readonly putOff: () => Promise<unknown>;
+  /** Makes the first event due now, under no claim. */
+  readonly makeFirstDue: () => Promise<unknown>;
 }
 
 /** A kind of database that is measured. */

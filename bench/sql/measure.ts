@@ -3,6 +3,7 @@ import type { DatabaseRelay } from '../../lambdas/runtime/relay/database-relay.t
 import type { PartResult, PartSettings } from '../part.ts';
 import type { BenchDatabase, BenchServer } from './database.ts';
 import { drainAll, drainTable } from './drain.ts';
+import { inOrder, inOrderTable, ORDER_SIZES } from './in-order.ts';
 import { drainHeld, type HeldDrain, heldTable, type IdleRelay, idle, idleTable } from './quiet.ts';
 import { retain, retentionTable } from './retention.ts';
 import { countStatements, statementsTable } from './statements.ts';
@@ -63,6 +64,8 @@ export async function measure<Database extends BenchDatabase>(
   const statements = await countStatements(await create('statements'));
   const waits = await waitAtRate(create, sizes, settings);
   waits.push(...((await own.waits?.(sizes)) ?? []));
+  const ordered = await inOrder(create, ORDER_SIZES[settings.quick ? 'quick' : 'full']);
+  say(`one after another: ${ordered.map(({ perSecond }) => perSecond).join(' and ')} events per second`);
   const retention = await retain(await create('retention'), sizes.published, settings);
   const idles: IdleRelay[] = [];
   const polling = { name: 'polls every 100 ms', relayOf: (of: Database, bus: Bus) => of.relayOf(bus) };
@@ -83,6 +86,7 @@ export async function measure<Database extends BenchDatabase>(
       [`${name}Held`]: held,
       [`${name}Idle`]: idles,
       [`${name}Retention`]: retention,
+      [`${name}InOrder`]: ordered,
     },
     tables: [
       drainTable(server, drains),
@@ -91,6 +95,7 @@ export async function measure<Database extends BenchDatabase>(
       heldTable(server, held),
       idleTable(server, idles),
       retentionTable(server, retention),
+      inOrderTable(server, ordered),
     ],
   };
 }

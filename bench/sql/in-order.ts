@@ -1,10 +1,6 @@
-import { systemClock } from '../../lambdas/runtime/base/clock.ts';
-import { nodePostgres } from '../../lambdas/runtime/postgres/databases.ts';
-import { eventClaim } from '../../lambdas/runtime/store/postgres/outbox-claim.ts';
 import type { FigureTable } from '../part.ts';
-import { RELAY } from '../sql/database.ts';
-import { BUS_MS, fill, percentile, slowBus } from '../sql/events.ts';
-import type { PostgresBenchDatabase } from './postgres-database.ts';
+import type { BenchDatabase, BenchServer } from './database.ts';
+import { BUS_MS, fill, percentile, slowBus } from './events.ts';
 
 /** A relay with and without `orderBy: 'aggregate'`. */
 export interface InOrder {
@@ -13,7 +9,7 @@ export interface InOrder {
   readonly perSecond: number;
   /** Events of one aggregate that wait. */
   readonly waiting: number;
-  /** The time of a claim that puts 100 of them off, milliseconds; `null` for a relay that claims them all at once. */
+  /** The time in which a claim puts 100 of them off, milliseconds; `null` for a relay that claims them all at once. */
   readonly parkMs: number | null;
   /** The time of a claim once the others are put off, milliseconds. */
   readonly claimMs: number | null;
@@ -38,7 +34,7 @@ const CLAIMS = 200;
 
 /** Publishes a backlog of many aggregates, and one of a single aggregate. */
 export async function inOrder(
-  create: (name: string) => Promise<PostgresBenchDatabase>,
+  create: (name: string) => Promise<BenchDatabase>,
   { drained, waiting, ofOne }: OrderSizes,
 ): Promise<InOrder[]> {
   const perSecond: number[] = [];
@@ -52,19 +48,14 @@ export async function inOrder(
   }
   const database = await create('in_order_one');
   await fill(database, waiting, () => 'hot');
-  const claim = eventClaim({
-    config: { ...RELAY, orderBy: 'aggregate' },
-    database: nodePostgres(database.pool),
-    clock: systemClock,
-  });
+  const { claim, countPutOff, putOff, makeFirstDue } = database.inOrder();
   await claim(1);
-  const parks = await timed(Math.min(CLAIMS, waiting / 100 - 1), () => claim(100, true));
-  await database.pool.query("UPDATE mailroom.pending SET due_at = clock_timestamp() + interval '1 hour'");
-  await database.pool.query('VACUUM ANALYZE mailroom.pending');
+  const before = await countPutOff();
+  const [parkMs = Number.NaN] = await timed(1, () => claim(100));
+  const parks = ((await countPutOff()) - before) / 100;
+  await putOff();
   const claims = await timed(CLAIMS, () => claim(100));
-  await database.pool.query(
-    'UPDATE mailroom.pending SET due_at = clock_timestamp(), fence = NULL WHERE event_id = (SELECT event_id FROM mailroom.event ORDER BY ordinal LIMIT 1)',
-  );
+  await makeFirstDue();
   const relay = database.relayOf(slowBus(0), { orderBy: 'aggregate' });
   let count = 0;
   const beganAt = performance.now();
@@ -78,7 +69,7 @@ export async function inOrder(
       orderBy: 'aggregate',
       perSecond: ordered,
       waiting,
-      parkMs: percentile(parks, 0.5),
+      parkMs: Math.round(parkMs / parks),
       claimMs: percentile(claims, 0.5),
       ofOnePerSecond: Math.round(count / seconds),
     },
@@ -96,10 +87,10 @@ async function timed(times: number, call: () => Promise<unknown>): Promise<numbe
 }
 
 /** The measurements as a table. */
-export function inOrderTable(measured: readonly InOrder[]): FigureTable {
+export function inOrderTable({ name, title }: BenchServer, measured: readonly InOrder[]): FigureTable {
   return {
-    name: 'postgres-in-order',
-    title: 'A relay that publishes the events of an aggregate one after another',
+    name: `${name}-in-order`,
+    title: `A relay of ${title} that publishes the events of an aggregate one after another`,
     head: [
       'orderBy',
       'events/s of many aggregates',
