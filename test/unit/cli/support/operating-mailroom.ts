@@ -38,7 +38,7 @@ export function operatingMailroom(...args: Parameters<typeof mailroomInMemory>) 
     sent,
     /** Removes a dead letter, as another operator does. */
     remove: (messageId: string) => removed.add(messageId),
-    /** Lets time pass and messages be delivered until a command is done. */
+    /** Lets messages be delivered until a command is done, and time pass while somebody waits for it: loading a command takes none. */
     until: async <T>(promise: Promise<T>): Promise<T> => {
       let settled = false;
       const watched = promise.finally(() => {
@@ -48,7 +48,7 @@ export function operatingMailroom(...args: Parameters<typeof mailroomInMemory>) 
       for (let round = 0; round < ROUNDS_MAX && !settled; round += 1) {
         if (mailroom.queue.messages().some(({ visibleAt }) => visibleAt <= mailroom.clock.now()))
           await mailroom.deliver();
-        else await mailroom.clock.advance(200);
+        else if (mailroom.clock.sleeping() > 0) await mailroom.clock.advance(200);
         // The command may read a file, which a busy machine delivers after thousands of rounds.
         await (round < ROUNDS_WITHOUT_A_PAUSE ? setImmediate() : setTimeout(1));
       }
