@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { transactionalBatch } from '../../lambdas/runtime/consume/batch-handler.ts';
 import { type LeasedContext, leased, transactional } from '../../lambdas/runtime/consume/handler.ts';
-import { type ExploredParts, explore, type MemoryTable } from '../../testing/index.ts';
+import { type ObservedDeps, observed } from '../../testing/explorer/observed-handler.ts';
+import { type ExploredParts, explore, type MemoryTable, memoryTable } from '../../testing/index.ts';
 import { ThingHappened } from '../support/runtime-rig.ts';
 
 const COUNTER = { PK: 'COUNTER#1', SK: 'COUNTER' };
@@ -70,6 +71,32 @@ describe('explore', () => {
     });
     // Right as long as both come together.
     await expect(counting(() => 2)).rejects.toMatchObject({ code: 'SCHEDULE_BROKEN' });
+  });
+
+  it('refuses more events than a batch has, of which it would make several', async () => {
+    const others = Array.from({ length: 10 }, () => event);
+    const handler = transactionalBatch(ThingHappened, async () => ({}));
+    await expect(explore(handler, { event, others, check: () => {} })).rejects.toMatchObject({
+      code: 'BAD_ARGUMENT',
+      message: expect.stringContaining('others has 10 events'),
+    });
+  });
+
+  it('sees that a batch handler receives an event that was rejected', async () => {
+    const violations: string[] = [];
+    const seen = observed(
+      transactionalBatch(ThingHappened, async () => ({})),
+      {
+        memory: memoryTable(),
+        consumer: 'worker',
+        messageIds: new Map([['event-2', 'message-2']]),
+        log: { rejectedIds: new Set(['message-2']), happened: new Map(), running: new Map() },
+        violate: (what) => void violations.push(what),
+      } as Partial<ObservedDeps> as ObservedDeps,
+    );
+    const events = ['event-1', 'event-2'].map((eventId) => ({ eventId }));
+    if (seen.kind === 'transactional') await seen.handleBatch?.(events as never, {} as never);
+    expect(violations).toEqual(['A message that was rejected is run again']);
   });
 
   it('finds a double charge at a provider that does not receive its idempotency key', async () => {

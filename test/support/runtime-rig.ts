@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { z } from 'zod/mini';
 import { defineEvent } from '../../lambdas/runtime/events/event.ts';
 import { createOutbox } from '../../lambdas/runtime/store/dynamo/outbox.ts';
@@ -26,6 +27,13 @@ export const ThingHappened = defineEvent({
   schema: z.object({ n: z.int() }),
   upcast: (data) => ({ n: Number((data as { text: string }).text) }),
 });
+
+const unparsed: StandardSchemaV1<{ n: number }> = {
+  '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value: value as { n: number } }) },
+};
+
+/** As {@link ThingHappened}; its schema returns its input, as one that only checks does. */
+export const Unparsed = defineEvent({ ...ThingHappened, schema: unparsed });
 
 /** An event with a number. */
 export const Counted = defineEvent({

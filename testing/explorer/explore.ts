@@ -98,7 +98,7 @@ export interface ExploreReport {
  * through the table that it receives, or through `ctx`.
  *
  * @param handler - a handler, or a function that creates one from the table that it reads, and from `world`
- * @throws `BAD_ARGUMENT` for an option that is missing or does not exist
+ * @throws `BAD_ARGUMENT` for an option that is missing or does not exist, or more than 9 `others`
  * @throws `SCHEDULE_BROKEN` with the schedule as a timeline, and the seed that replays it
  *
  * @example
@@ -115,7 +115,7 @@ export async function explore<W = undefined>(
   handler: Handler | ((parts: ExploredParts, world: W) => Handler),
   options: ExploreOptions<W>,
 ): Promise<ExploreReport> {
-  const problems = nameProblems(options, NAMES);
+  const problems = [...nameProblems(options, NAMES), ...batchProblems(options)];
   if (problems.length > 0) throw new MailroomError('BAD_ARGUMENT', `explore: ${problems.join(' ')}`);
   const { faults = 1, stalls = 0, deviations = faults + stalls + 1 } = options;
   const scenario = handlerScenario(typeof handler === 'function' ? handler : () => handler, {
@@ -146,7 +146,7 @@ function handlerScenario<W>(
       const beside = options.world?.() as W;
       const world = await consumerWorld(scheduler, {
         ...options,
-        batchSize: Math.min(1 + others.length, BATCH_MAX),
+        batchSize: 1 + others.length,
         handler: (parts) => handler(parts, beside),
         items: () => options.items ?? [],
       });
@@ -163,8 +163,13 @@ function handlerScenario<W>(
   };
 }
 
-/** The most messages of a batch, as SQS delivers them without a window. */
-const BATCH_MAX = 10;
+/** The most events beside the first one: `queue.batchSize` is 10 by default. */
+const OTHERS_MAX = 9;
+
+function batchProblems({ others = [] }: Pick<ExploreOptions<unknown>, 'others'>): string[] {
+  if (others.length <= OTHERS_MAX) return [];
+  return [`others has ${others.length} events; a batch has at most ${OTHERS_MAX} beside the first one.`];
+}
 
 /** The maximum number of receives until a queue settles. */
 const REST_RECEIVES = 60;

@@ -45,8 +45,15 @@ export function observed(handler: Handler, deps: ObservedDeps): Handler {
   }
 
   if (handler.kind === 'transactional') {
+    const { handleBatch } = handler;
     return {
       ...handler,
+      handleBatch:
+        handleBatch &&
+        (async (events, ctx) => {
+          events.forEach(checkStart);
+          return handleBatch(events, ctx);
+        }),
       handle: async (event: never, ctx: TransactionalContext) => {
         checkStart(event);
         return handler.handle(event, ctx);

@@ -20,9 +20,15 @@ export interface BatchCommit extends Omit<Commit, 'events'> {
 /** A commit whose events have their causes. */
 export type CausedCommit = BatchCommit & { readonly events: readonly CausedDraft[] };
 
-/** The commit of a handler that took one event. */
+/** The commit of a handler that took one event. @throws `NO_COMMIT` if its events are not a list */
 export function allCausedBy(cause: CausingEvent, { writes, events = [] }: Commit): CausedCommit {
-  return { writes, events: Array.from(events, (draft) => ({ draft, cause })) };
+  const given: Partial<Iterable<EventDraft>> = Object(events); // untyped code may pass one draft, or a promise of drafts
+  if (given[Symbol.iterator] === undefined)
+    throw new MailroomError(
+      'NO_COMMIT',
+      `A commit has events of type ${typeof events}; they must be a list, such as [OrderShipped.create(…)].`,
+    );
+  return { writes, events: [...events].map((draft) => ({ draft, cause })) };
 }
 
 /**

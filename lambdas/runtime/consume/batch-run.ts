@@ -1,4 +1,5 @@
 import { withDeadline } from '../base/clock.ts';
+import { isMailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { traceContextOf } from '../observe/trace-context.ts';
@@ -6,10 +7,18 @@ import type { TracerSpan } from '../observe/tracer.ts';
 import type { CausedDraft } from './batch-commit.ts';
 import { type BatchHandler, batchCommitOf } from './batch-handler.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
-import type { BatchEnd } from './inbox-port.ts';
+import type { BatchEnd, CommitFailure } from './inbox-port.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
-import { readEvent } from './message.ts';
-import { type MessageOutcome, report, reportOutage, START_MIN_MS, tooLate } from './message-outcome.ts';
+import { freshEvent } from './message.ts';
+import {
+  type MessageOutcome,
+  report,
+  reportOutage,
+  reportOutOfTime,
+  START_MIN_MS,
+  tooLate,
+} from './message-outcome.ts';
+import { isConflictOnly, isOutageOfAll } from './outage.ts';
 import { onFreshReads } from './transactional-run.ts';
 
 /** Messages of one handler, each received for the first time and with another event. */
@@ -20,10 +29,10 @@ export interface MessageSet {
   readonly alone: (message: Received, claimFirst: boolean) => Promise<MessageOutcome>;
 }
 
-/** A message whose event its handler can receive. */
+/** A message whose event its handler can receive. Each run reads it again: a handler may change the event that it receives. */
 interface SetMember {
   readonly message: Received;
-  readonly event: HandledEvent;
+  readonly envelope: HandledEvent;
 }
 
 type Outcomes = Map<Received, MessageOutcome>;
@@ -38,12 +47,13 @@ export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<Mes
   const outcomes: Outcomes = new Map();
   const members: SetMember[] = [];
   const others: Received[] = [];
-  for (const message of set.messages) {
-    const event = await eventOf(set, message);
-    if (event === undefined) others.push(message);
-    else members.push({ message, event });
-  }
-  members.sort((a, b) => (a.event.eventId < b.event.eventId ? -1 : 1));
+  const read = async (message: Received) => {
+    const envelope = await readable(set, message);
+    if (envelope === undefined) others.push(message);
+    else members.push({ message, envelope });
+  };
+  await Promise.all(set.messages.map(read));
+  members.sort((a, b) => (a.envelope.eventId < b.envelope.eventId ? -1 : 1));
   await Promise.all([
     runMembers(ctx, set, members, outcomes),
     ...others.map((one) => runOne(set, one, outcomes)),
@@ -51,8 +61,8 @@ export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<Mes
   return set.messages.map((message) => outcomes.get(message) ?? tooLate(message));
 }
 
-/** The event of a message that may share a transaction; `undefined` if it must be processed on its own. */
-async function eventOf(
+/** The envelope of a message that may share a transaction; `undefined` if it must be processed on its own. */
+async function readable(
   { handler }: MessageSet,
   { inbox, delivery }: Received,
 ): Promise<HandledEvent | undefined> {
@@ -62,7 +72,8 @@ async function eventOf(
     await inbox.open();
     if (forgottenBecause(inbox.rules, message.eventId) !== undefined) return undefined;
     if (await wasSettledUnread(inbox.rules, body, inbox.read)) return undefined;
-    return await readEvent(handler.definition, content.envelope);
+    await freshEvent(handler.definition, content.envelope);
+    return content.envelope;
   } catch {
     return undefined; // reported where it is processed on its own
   }
@@ -102,6 +113,7 @@ async function runMembers(
   telemetry.log.warn('A batch of messages failed, and is tried in halves; no attempt is counted', {
     error: end.error as Error,
     messages: members.length,
+    eventIds: members.map(({ envelope }) => envelope.eventId),
   });
   const half = Math.ceil(members.length / 2);
   await runMembers(ctx, set, members.slice(0, half), outcomes);
@@ -130,14 +142,22 @@ async function commitTogether(together: Together): Promise<TogetherEnd> {
   const remainingMs = () => Math.max(0, endsBy - ctx.clock.now());
   if (remainingMs() < START_MIN_MS) return ended(tooLate);
   try {
-    const end = await onFreshReads(ctx, remainingMs, async () => {
+    const run = async () => {
       const committed = await commitOnce(together, remainingMs);
-      if (committed.status === 'failed' && !committed.isOutage) throw committed.error;
+      if (committed.status === 'failed') throw committed.error;
       return committed;
-    });
+    };
+    const end = await onFreshReads(
+      ctx,
+      remainingMs,
+      run,
+      (error) => ctx.inbox.isConflict(error) || isConflictOnly(error),
+    );
     return togetherEnd(ctx, end, members.length);
   } catch (error) {
-    return { is: 'failed', error };
+    if (isMailroomError(error, 'OUT_OF_TIME')) return ended((message) => reportOutOfTime(message, error));
+    // Of a read of the handler, or of the transaction. If the transaction happens after a lost response, the messages come again as duplicates.
+    return isOutageOfAll(error) ? ended((message) => reportOutage(message, error)) : { is: 'failed', error };
   }
 }
 
@@ -153,11 +173,13 @@ async function commitOnce(
   { ctx: { inbox, clock, config }, handler, members, span }: Together,
   remainingMs: () => number,
 ): Promise<BatchEnd> {
-  const events = members.map(({ event }) => event);
-  const { type } = handler.definition;
-  const given = { remainingMs, logFields: { consumer: config.consumer, eventType: type } };
+  const { definition } = handler;
+  const given = { remainingMs, logFields: { consumer: config.consumer, eventType: definition.type } };
   const work = async () => {
-    const handled = span.run(() => batchCommitOf(handler, events, given));
+    const handled = span.run(async () => {
+      const events = await Promise.all(members.map(({ envelope }) => freshEvent(definition, envelope)));
+      return batchCommitOf(handler, events, given);
+    });
     const commit = await withDeadline(clock, remainingMs() - RESPONSE_MARGIN_MS, handled, (): never => {
       throw outOfTime();
     });
@@ -170,14 +192,16 @@ async function commitOnce(
 /** The trace of a new event is that of the message that caused it, not that of the whole batch. */
 function inTraceOfCause(members: readonly SetMember[], { draft, cause }: CausedDraft): CausedDraft {
   if (traceContextOf(draft) !== undefined) return { draft, cause };
-  const member = members.find(({ event }) => event.eventId === cause.eventId);
+  const member = members.find(({ envelope }) => envelope.eventId === cause.eventId);
   return { draft: { ...draft, ...member?.message.span.context() }, cause };
 }
 
-function togetherEnd(ctx: ConsumerContext, end: BatchEnd, messages: number): TogetherEnd {
+function togetherEnd(
+  ctx: ConsumerContext,
+  end: Exclude<BatchEnd, CommitFailure>,
+  messages: number,
+): TogetherEnd {
   if (end.status === 'rows') return { is: 'rows', of: new Set(end.of.map(({ eventId }) => eventId)) };
-  // Also after a lost response: if the transaction happens, the messages come again as duplicates.
-  if (end.status === 'failed') return ended((message) => reportOutage(message, end.error));
   ctx.telemetry.count('EventsCommitted', end.events);
   return ended((message) => {
     message.span.set('messaging.batch.message_count', messages);

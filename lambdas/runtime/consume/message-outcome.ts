@@ -116,6 +116,12 @@ export function reportOutage(received: Received, error: unknown): ShownAgain {
   return reportFailure(received, { is: 'outage', error, afterMs });
 }
 
+/** The handler was still running when the function's time was up, and the message has no row: no attempt is counted. */
+export function reportOutOfTime(received: Received, error: unknown): ShownAgain {
+  const afterMs = received.delays.outageMs(received.delivery.receives);
+  return reportFailure(received, { is: 'out-of-time', error, afterMs });
+}
+
 function outageText(error: unknown): string {
   if (isMailroomError(error, 'NO_TIME_LEFT'))
     return 'Slow calls of the table left a message too little time to start; no attempt is counted';

@@ -182,6 +182,14 @@ export async function readEvent(
   return currentEvent(definition, event as Envelope);
 }
 
+/**
+ * As {@link readEvent}, from a copy of the message's content: what a handler changes in the event of one run is not in that of the next.
+ * The result is not copied, because a schema may have made instances of classes.
+ */
+export async function freshEvent(definition: HandledDefinition, event: HandledEvent): Promise<HandledEvent> {
+  return readEvent(definition, structuredClone(event));
+}
+
 async function currentEvent(definition: AnyEventDefinition, envelope: Envelope): Promise<ReceivedEvent> {
   const { version } = envelope;
   if (version > definition.version) {

@@ -13,7 +13,7 @@ import { commitOf } from './commit-of.ts';
 import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
-import { type Handlers, handlerOf, readEvent, refText } from './message.ts';
+import { freshEvent, type Handlers, handlerOf, readEvent, refText } from './message.ts';
 import { orderOfHandler, placeOf } from './order-gate.ts';
 import {
   type CommitRequest,
@@ -146,10 +146,11 @@ async function rejection(
       `The handler of ${handler.definition.type} has no \`rejected\` function. Add one, or discard the message without --reject.`,
     );
   }
-  const event = await readEvent(handler.definition, delivery.content.envelope);
+  const { envelope } = delivery.content;
+  const event = await readEvent(handler.definition, envelope);
   const { eventId } = delivery.message;
   const { logFields } = receivedOf(ctx, delivery);
-  const order = placeOf(ctx, handler, delivery.content.envelope);
+  const order = placeOf(ctx, handler, envelope);
   return {
     settlement: {
       by,
@@ -175,7 +176,7 @@ async function rejection(
         tx,
       };
       const commit = await commitOf(`The rejected function of ${event.type}`, async () =>
-        rejected(event as never, given),
+        rejected((await freshEvent(handler.definition, envelope)) as never, given),
       );
       return { commit, cause: event };
     },

@@ -1,5 +1,5 @@
 import { awsFault } from '../base/aws-errors.ts';
-import { errorCode, errorMessage, isMailroomError } from '../base/errors.ts';
+import { errorCode, errorMessage, isMailroomError, type TransactionCancelled } from '../base/errors.ts';
 import type { TransactAction } from '../store/table.ts';
 
 /**
@@ -7,13 +7,30 @@ import type { TransactAction } from '../store/table.ts';
  * condition or an invalid request is not an outage: the handler caused it.
  */
 export function isOutage(error: unknown): boolean {
-  if (isMailroomError(error, 'TRANSACTION_CANCELLED')) {
-    // A commit's error lists the reasons of the handler's writes only; its cause also lists that of the inbox row.
-    const whole = isMailroomError(error.cause, 'TRANSACTION_CANCELLED') ? error.cause : error;
-    const codes = whole.reasons.map(({ code }) => code).filter((code) => code !== 'None');
-    return codes.length > 0 && codes.every(isFault);
-  }
+  if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return areAll(error, isFault);
   return isFault(errorCode(error)) || statusOf(error) >= 500 || isKeyError(error);
+}
+
+/** Returns true if a transaction was refused only because of others at the same moment, which write the same rows. */
+export function isConflictOnly(error: unknown): boolean {
+  return (
+    isMailroomError(error, 'TRANSACTION_CANCELLED') && areAll(error, (code) => awsFault(code) === 'conflict')
+  );
+}
+
+/**
+ * Returns true if the failure of several messages is that of each of them. What is denied or missing may be what one of them reads or writes.
+ */
+export function isOutageOfAll(error: unknown): boolean {
+  const fault = awsFault(errorCode(error));
+  return isOutage(error) && fault !== 'denied' && fault !== 'missing';
+}
+
+/** A commit's error lists the reasons of the handler's writes only; its cause also lists that of the inbox row. */
+function areAll(error: TransactionCancelled, is: (code: string) => boolean): boolean {
+  const whole = isMailroomError(error.cause, 'TRANSACTION_CANCELLED') ? error.cause : error;
+  const codes = whole.reasons.map(({ code }) => code).filter((code) => code !== 'None');
+  return codes.length > 0 && codes.every(is);
 }
 
 /** DynamoDB reports a key that it cannot use, such as a disabled one, as an invalid request whose message quotes KMS. */

@@ -83,7 +83,7 @@ export async function receive(
       const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, unclaimed and is not counted.
-      return claimAndRun(passed, asLeased(passed, handler), envelope, alone, 1);
+      return claimAndRun(passed, asLeased(passed, handler, envelope), envelope, alone, 1);
     });
   } catch (error) {
     return reportOutage(received, error); // handler errors are caught where handlers run, so this was Mailroom's own call

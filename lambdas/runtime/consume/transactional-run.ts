@@ -8,7 +8,7 @@ import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import type { HandlerWork } from './inbox-port.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
-import { readEvent } from './message.ts';
+import { freshEvent } from './message.ts';
 import { failUnclaimed, report, reportOutage } from './message-outcome.ts';
 import type { ClaimEnd } from './run-ending.ts';
 
@@ -34,11 +34,11 @@ export async function runUnclaimed(
   const { receives, endsBy } = delivery;
   const remainingMs = () => Math.max(0, endsBy - received.clock.now());
   try {
-    const event = await readEvent(handler.definition, envelope);
     const given = { attempt: receives, remainingMs, logFields };
-    return await onFreshReads(received, remainingMs, () =>
-      span.run(() => commit(received, event, workOf(handler, event, given))),
-    );
+    return await onFreshReads(received, remainingMs, async () => {
+      const event = await freshEvent(handler.definition, envelope);
+      return span.run(() => commit(received, event, workOf(handler, event, given)));
+    });
   } catch (error) {
     if (error instanceof Overtaken) throw error;
     if (isMailroomError(error, 'ALREADY_PROCESSED')) return commit(received, envelope, async () => ({}));
@@ -82,12 +82,19 @@ function workOf(
  * Adapts the handler to run under a claim. A redelivered message runs this way: if it kills its process without a claim, it
  * leaves no trace, no attempt is counted, and it takes its batch along.
  */
-export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): LeasedHandler {
+export function asLeased(
+  ctx: ConsumerContext,
+  handler: TransactionalHandler,
+  envelope: HandledEvent,
+): LeasedHandler {
   return {
     kind: 'leased',
     definition: handler.definition,
-    handle: async (event: HandledEvent, given) => {
-      await onFreshReads(ctx, given.remainingMs, () => given.commit(workOf(handler, event, given) as never));
+    handle: async (_event: HandledEvent, given) => {
+      await onFreshReads(ctx, given.remainingMs, async () => {
+        const event = await freshEvent(handler.definition, envelope);
+        await given.commit(workOf(handler, event, given) as never);
+      });
     },
   };
 }
@@ -95,18 +102,20 @@ export function asLeased(ctx: ConsumerContext, handler: TransactionalHandler): L
 /**
  * Runs a handler and commits its result; if only conditions or conflicts refused the transaction, runs it again on fresh reads.
  *
+ * @param isConflict - true for an error after which it runs again @default refused conditions, perhaps with conflicts
  * @throws the error of the last try
  */
 export async function onFreshReads<T>(
   { clock, random, inbox }: Pick<ConsumerContext, 'clock' | 'random' | 'inbox'>,
   remainingMs: () => number,
   work: () => Promise<T>,
+  isConflict = inbox.isConflict,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await work();
     } catch (error) {
-      const again = inbox.isConflict(error) && attempt < CONDITION_TRIES && remainingMs() > TRY_MIN_MS;
+      const again = isConflict(error) && attempt < CONDITION_TRIES && remainingMs() > TRY_MIN_MS;
       if (!again) throw error;
       await clock.sleep(backoffMs(attempt, 20, 500, random));
     }

@@ -38,7 +38,7 @@ export function operatingMailroom(...args: Parameters<typeof mailroomInMemory>) 
     sent,
     /** Removes a dead letter, as another operator does. */
     remove: (messageId: string) => removed.add(messageId),
-    /** Lets messages be delivered until a command is done, and time pass while somebody waits for it: loading a command takes none. */
+    /** Lets messages be delivered until a command is done, and time pass while a test waits for it: loading a command takes none. */
     until: async <T>(promise: Promise<T>): Promise<T> => {
       let settled = false;
       const watched = promise.finally(() => {

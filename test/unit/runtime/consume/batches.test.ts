@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { AlreadyProcessed, PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
+import {
+  AlreadyProcessed,
+  PoisonMessage,
+  TransactionCancelled,
+} from '../../../../lambdas/runtime/base/errors.ts';
 import { latest } from '../../../../lambdas/runtime/base/order.ts';
 import type { BatchCommit } from '../../../../lambdas/runtime/consume/batch-commit.ts';
 import { transactionalBatch } from '../../../../lambdas/runtime/consume/batch-handler.ts';
@@ -12,7 +16,14 @@ import { createInboxProcessor } from '../../../../lambdas/runtime/sources/inbox-
 import { mintEventId, unreadableId, unreadableMark } from '../../../../lambdas/runtime/store/event-id.ts';
 import { inboxHistoryKey, inboxKey } from '../../../../lambdas/runtime/store/keys.ts';
 import type { Table, TransactAction } from '../../../../lambdas/runtime/store/table.ts';
-import { Counted, consumerConfig, rig, startedLongAgo, ThingHappened } from '../../../support/runtime-rig.ts';
+import {
+  Counted,
+  consumerConfig,
+  rig,
+  startedLongAgo,
+  ThingHappened,
+  Unparsed,
+} from '../../../support/runtime-rig.ts';
 import {
   awsError,
   body,
@@ -147,11 +158,31 @@ describe('a message that fails in a batch', () => {
       reason: 'POISON_MESSAGE',
     });
     expect(one.total()).toBe(1_023 - 8);
+    const split = one.telemetry.lines().find(({ level }) => level === 'warn')?.extra;
+    expect(split).toMatchObject({ messages: 10, eventIds: events.map(({ eventId }) => eventId).toSorted() });
     // The sets that hold the poison, each half of the one before, and the other halves.
     expect(one.ran.length).toBeLessThanOrEqual(9);
     expect(one.telemetry.counted('BatchesSplit')).toBe(one.ran.filter((set) => set.includes(8)).length - 1);
     expect(one.telemetry.counted('MessagesRejected')).toBe(1);
     expect(one.telemetry.counted('MessagesFailed')).toBe(0);
+  });
+
+  test('does not change what its neighbors receive: each run has its own events', async () => {
+    const one = batching(add);
+    const received: number[][] = [];
+    const changing = transactionalBatch(Unparsed, async (events) => {
+      received.push(events.map(({ data }) => data.n).toSorted());
+      for (const { data } of events) (data as { n: number }).n *= 10;
+      if (events.some(({ data }) => data.n === 20)) throw new PoisonMessage('a 2');
+      return { writes: [added(events)] };
+    });
+    const { deliver } = consumer(one.parts, [changing]);
+    const events = sendAll(one.parts, 4);
+    await deliver();
+    expect(received[0]).toEqual([1, 2, 4, 8]);
+    expect(new Set(received.flat())).toEqual(new Set([1, 2, 4, 8]));
+    expect(one.rows(events)).toEqual(['PROCESSED', 'REJECTED', 'PROCESSED', 'PROCESSED']);
+    expect(one.total()).toBe(130);
   });
 
   test('counts its own attempts from its second receive on, and its error is in its own row', async () => {
@@ -273,6 +304,96 @@ describe('a batch that cannot be committed', () => {
     expect(one.total()).toBe(15);
   });
 
+  test('leaves its messages to their next receive, without halves, when its handler cannot read the table', async () => {
+    let isAway = true;
+    const one = batching(async (events) => {
+      if (isAway) throw awsError('ThrottlingException');
+      return add(events, {} as BatchContext);
+    });
+    const events = sendAll(one.parts, 4);
+    const { failed } = await one.deliver();
+    expect(failed).toHaveLength(4);
+    expect(one.ran).toHaveLength(1);
+    expect(one.telemetry.counted('TableFailures')).toBe(4);
+    expect(one.telemetry.counted('MessagesFailed')).toBe(0);
+    expect(one.telemetry.counted('BatchesSplit')).toBe(0);
+    isAway = false;
+    await one.drain();
+    expect(one.rows(events)).toEqual(['PROCESSED', 'PROCESSED', 'PROCESSED', 'PROCESSED']);
+    expect(one.total()).toBe(15);
+  });
+
+  const conflict = (actions: readonly TransactAction[], isRow: boolean) =>
+    new TransactionCancelled(
+      actions.map((_, i) => ({
+        code: i === (isRow ? 0 : actions.length - 1) ? 'TransactionConflict' : 'None',
+      })),
+    );
+
+  test.each([
+    ['the row that it writes', false],
+    ['an inbox row', true],
+  ])('is tried again as a whole, on fresh reads, while other transactions write %s', async (_, isRow) => {
+    let busy = 14; // more tries than one run makes
+    const one = batching(add, (table) => ({
+      ...table,
+      transact: async (actions, token) => {
+        busy -= 1;
+        if (busy >= 0) throw conflict(actions, isRow);
+        return table.transact(actions, token);
+      },
+    }));
+    const events = sendAll(one.parts, 4);
+    const { failed } = await one.deliver();
+    expect(failed).toEqual([]);
+    expect(one.ran.map((set) => set.length)).toEqual([4, 4, 4]);
+    expect(one.committed).toEqual([4]);
+    expect(one.rows(events)).toEqual(['PROCESSED', 'PROCESSED', 'PROCESSED', 'PROCESSED']);
+    expect(one.telemetry.counted('TableFailures')).toBe(0);
+    expect(one.telemetry.counted('BatchesSplit')).toBe(0);
+  });
+
+  test('is an outage, without halves, if other transactions write its row all the time', async () => {
+    const one = batching(add, (table) => ({
+      ...table,
+      transact: (actions) => Promise.reject(conflict(actions, false)),
+    }));
+    sendAll(one.parts, 4);
+    const { failed } = await one.deliver();
+    expect(failed).toHaveLength(4);
+    expect(one.ran.map((set) => set.length)).toEqual([4, 4, 4, 4]);
+    expect(one.telemetry.counted('TableFailures')).toBe(4);
+    expect(one.telemetry.counted('BatchesSplit')).toBe(0);
+  });
+
+  test.each([
+    ['one of its writes is denied', 'transact'],
+    ['one of its reads is denied', 'read'],
+    ['one of its reads is from a table that is missing', 'missing'],
+  ])('goes on in halves if %s: only that message returns', async (_, what) => {
+    const denied = awsError(what === 'missing' ? 'ResourceNotFoundException' : 'AccessDeniedException');
+    const one = batching(
+      async (events) => {
+        const isDenied = events.some(({ data }) => data.n === 4);
+        if (isDenied && what !== 'transact') throw denied;
+        return isDenied ? { writes: [added(events), theirs] } : add(events, {} as BatchContext);
+      },
+      (table) => ({
+        ...table,
+        transact: async (actions, token) => {
+          if (actions.includes(theirs)) throw denied;
+          return table.transact(actions, token);
+        },
+      }),
+    );
+    const theirs: TransactAction = { Put: { Item: { PK: 'THEIRS#1', SK: 'THING' } } };
+    const events = sendAll(one.parts, 4);
+    const { failed } = await one.deliver();
+    expect(failed).toHaveLength(1);
+    expect(one.rows(events)).toEqual(['PROCESSED', 'PROCESSED', undefined, 'PROCESSED']);
+    expect(one.total()).toBe(11);
+  });
+
   test('is not applied again after a lost response: its messages are absorbed', async () => {
     let isLost = true;
     const one = batching(add, (table) => ({
@@ -305,10 +426,15 @@ describe('a batch that cannot be committed', () => {
     expect(failed).toHaveLength(3);
     expect(one.ran).toHaveLength(1);
     expect(one.telemetry.counted('MessagesFailed')).toBe(0);
-    expect(one.telemetry.lines().filter(({ level }) => level === 'warn')[0]?.extra).toMatchObject({
-      error: { code: 'OUT_OF_TIME' },
-      messages: 3,
-    });
+    expect(one.telemetry.counted('BatchesSplit')).toBe(0);
+    expect(one.telemetry.lines().map(({ extra }) => extra)).toEqual(
+      events
+        .map(({ eventId }) => eventId)
+        .toSorted()
+        .map((eventId) =>
+          expect.objectContaining({ eventId, error: expect.objectContaining({ code: 'OUT_OF_TIME' }) }),
+        ),
+    );
     hangs = false;
     await one.drain();
     expect(one.rows(events)).toEqual(['PROCESSED', 'PROCESSED', 'PROCESSED']);
@@ -487,6 +613,7 @@ describe('a handler', () => {
   test.each<[string, unknown, string]>([
     ['a list', [], 'returned a list'],
     ['an object as its events', { events: {} }, 'events of type object'],
+    ['a promise of its events', { events: Promise.resolve([]) }, 'events of type object'],
     [
       'an event without a draft',
       { events: [ThingHappened.create({ aggregateId: '1', data: { n: 1 } })] },

@@ -48,6 +48,21 @@ describe('a commit', () => {
     expect(one.row()).toMatchObject({ status: 'FAILED', attempts: 1 });
   });
 
+  test('with something else than a list of events is refused, and the handler may commit again', async () => {
+    const one = oneMessage();
+    const errors: unknown[] = [];
+    await one.deliver(async (ctx) => {
+      for (const events of [one.happened(7), Promise.resolve([one.happened(7)])])
+        errors.push(await outcome(ctx.commit({ writes: [domainRow], events: events as never })));
+      expect(one.row()).toMatchObject({ status: 'PROCESSING' });
+      await ctx.commit({ events: [one.happened(7)] });
+    });
+    expect(errors).toEqual(['NO_COMMIT', 'NO_COMMIT']);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+    expect(one.domainRow()).toBeUndefined();
+    expect(one.rows()).toHaveLength(1);
+  });
+
   test('of a lost message is refused each time, and writes nothing', async () => {
     const one = oneMessage();
     const codes: unknown[] = [];

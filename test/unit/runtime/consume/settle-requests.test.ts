@@ -134,11 +134,12 @@ describe('a formal rejection', () => {
     expect(await one.reject({ effectsChecked: true })).toEqual({ status: 'discarded' });
   });
 
-  test('reads the effects again if one is finished before its transaction', async () => {
+  test('reads the effects and the event again if an effect is finished before its transaction', async () => {
     const results: unknown[] = [];
     const one = settling({
-      rejected: async (_event, { effects }) => {
-        results.push(effects.charge?.state);
+      rejected: async ({ data }, { effects }) => {
+        results.push([effects.charge?.state, data.n]);
+        (data as { n: number }).n *= 10;
         return { writes: [domainRow] };
       },
     });
@@ -150,7 +151,10 @@ describe('a formal rejection', () => {
       late = false;
     });
     expect(await one.reject({ effectsChecked: true }, table)).toEqual({ status: 'discarded' });
-    expect(results).toEqual(['failed', 'completed']);
+    expect(results).toEqual([
+      ['failed', 1],
+      ['completed', 1],
+    ]);
   });
 
   test('loses to a redrive that claims the message first', async () => {

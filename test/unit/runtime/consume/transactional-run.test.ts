@@ -5,8 +5,9 @@ import {
   TransactionCancelled,
 } from '../../../../lambdas/runtime/base/errors.ts';
 import { transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { EventDraft } from '../../../../lambdas/runtime/events/event.ts';
 import { inboxHistoryKey } from '../../../../lambdas/runtime/store/keys.ts';
-import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
+import { rig, ThingHappened, Unparsed } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, crashable, domainRow, inboxRow, oneMessage, send } from './consumer-rig.ts';
 
 const handling = (handle: () => Promise<object>) => transactional(ThingHappened, handle);
@@ -66,6 +67,24 @@ describe('a transactional handler', () => {
     expect(one.row()).toMatchObject({ status: 'PROCESSED' });
   });
 
+  test.each([
+    ['at its first receive', 0],
+    ['under a claim', 1],
+  ])('that changes its event in place receives it unchanged when it runs again, %s', async (_, before) => {
+    const one = oneMessage();
+    if (before > 0) await one.receivedBefore();
+    const received: number[] = [];
+    const changing = transactional(Unparsed, async ({ data }) => {
+      received.push(data.n);
+      (data as { n: number }).n *= 10;
+      if (received.length === 1) await one.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING' } } });
+      return { writes: received.length === 1 ? [domainRow] : [] };
+    });
+    await one.deliver(changing);
+    expect(received).toEqual([1, 1]);
+    expect(one.row()).toMatchObject({ status: 'PROCESSED' });
+  });
+
   test('does not run again at once without enough time', async () => {
     const one = oneMessage();
     await one.memory.write({ Put: { Item: { PK: 'THING#1', SK: 'THING', schema: 1 } } });
@@ -102,6 +121,28 @@ describe('a transactional handler', () => {
       expect(one.row()).toMatchObject({ status: 'FAILED', lastError });
     },
   );
+
+  test.each([
+    ['one draft', (draft: EventDraft): unknown => draft],
+    ['a promise of drafts', async (draft: EventDraft) => [draft]],
+    ['a number', () => 0],
+    ['null', () => null],
+  ])('a handler that returns %s as its events publishes and writes nothing, and fails', async (_, events) => {
+    const one = oneMessage();
+    const handler = handling(async () => ({ writes: [domainRow], events: events(one.happened(9)) }));
+    await one.deliver(handler);
+    expect(one.telemetry.lines()[0]?.extra).toMatchObject({ error: { code: 'NO_COMMIT' } });
+    await one.deliver(handler);
+    expect(one.row()).toMatchObject({ status: 'FAILED', lastError: expect.stringContaining('a list') });
+    expect(one.domainRow()).toBeUndefined();
+    expect(one.rows()).toEqual([]);
+  });
+
+  test('publishes the events of any collection', async () => {
+    const one = oneMessage();
+    await one.deliver(handling(async () => ({ events: new Set([one.happened(8), one.happened(9)]) })));
+    expect(one.rows()).toHaveLength(2);
+  });
 
   test('that fails writes no row at the first receive; then it is claimed, and its attempts are counted', async () => {
     const one = oneMessage();
