@@ -27,6 +27,8 @@ export interface MessageSet {
   readonly messages: readonly Received[];
   /** Processes a message on its own. @param claimFirst - it has a row, or may have one */
   readonly alone: (message: Received, claimFirst: boolean) => Promise<MessageOutcome>;
+  /** Called once for each message, as soon as its outcome is known. */
+  readonly ended: (message: Received, outcome: MessageOutcome) => void;
 }
 
 /** A message whose event its handler can receive. Each run reads it again: a handler may change the event that it receives. */
@@ -35,16 +37,11 @@ interface SetMember {
   readonly envelope: HandledEvent;
 }
 
-type Outcomes = Map<Received, MessageOutcome>;
-
 /**
  * Processes a set of messages in as few transactions as possible. A failure of several messages counts for none of them: they are tried in halves, down to
  * one, whose failure is its own. It never throws.
- *
- * @returns the outcome of each, in the order of `messages`
  */
-export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<MessageOutcome[]> {
-  const outcomes: Outcomes = new Map();
+export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<void> {
   const members: SetMember[] = [];
   const others: Received[] = [];
   const read = async (message: Received) => {
@@ -54,11 +51,7 @@ export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<Mes
   };
   await Promise.all(set.messages.map(read));
   members.sort((a, b) => (a.envelope.eventId < b.envelope.eventId ? -1 : 1));
-  await Promise.all([
-    runMembers(ctx, set, members, outcomes),
-    ...others.map((one) => runOne(set, one, outcomes)),
-  ]);
-  return set.messages.map((message) => outcomes.get(message) ?? tooLate(message));
+  await Promise.all([runMembers(ctx, set, members), ...others.map((one) => runOne(set, one))]);
 }
 
 /** The envelope of a message that may share a transaction; `undefined` if it must be processed on its own. */
@@ -79,8 +72,8 @@ async function readable(
   }
 }
 
-async function runOne({ alone }: MessageSet, message: Received, outcomes: Outcomes, claimFirst = false) {
-  outcomes.set(message, await alone(message, claimFirst));
+async function runOne({ alone, ended }: MessageSet, message: Received, claimFirst = false) {
+  ended(message, await alone(message, claimFirst));
 }
 
 /** Runs the members together; those that have a row, or all of them after a failure, in smaller parts. */
@@ -88,24 +81,23 @@ async function runMembers(
   ctx: ConsumerContext,
   set: MessageSet,
   members: readonly SetMember[],
-  outcomes: Outcomes,
 ): Promise<void> {
   const [first] = members;
   if (first === undefined) return;
-  if (members.length === 1) return runOne(set, first.message, outcomes);
+  if (members.length === 1) return runOne(set, first.message);
   const end = await commitTogether({ ctx, handler: set.handler, members, span: first.message.span });
   if (end.is === 'rows') {
     const hasRow = ({ message }: SetMember) => end.of.has(message.delivery.message.eventId);
     const ready = members.filter((member) => !hasRow(member));
     const claimed = members.filter(hasRow);
     await Promise.all([
-      runMembers(ctx, set, ready, outcomes),
-      ...claimed.map(({ message }) => runOne(set, message, outcomes, true)),
+      runMembers(ctx, set, ready),
+      ...claimed.map(({ message }) => runOne(set, message, true)),
     ]);
     return;
   }
   if (end.is === 'ended') {
-    for (const { message } of members) outcomes.set(message, end.outcomeOf(message));
+    for (const { message } of members) set.ended(message, end.outcomeOf(message));
     return;
   }
   const { telemetry } = first.message;
@@ -116,8 +108,8 @@ async function runMembers(
     eventIds: members.map(({ envelope }) => envelope.eventId),
   });
   const half = Math.ceil(members.length / 2);
-  await runMembers(ctx, set, members.slice(0, half), outcomes);
-  await runMembers(ctx, set, members.slice(half), outcomes);
+  await runMembers(ctx, set, members.slice(0, half));
+  await runMembers(ctx, set, members.slice(half));
 }
 
 /** Several messages that share a transaction. `span`: that of the first one, in which their handler runs */

@@ -1,9 +1,9 @@
 import { type BatchHandler, takesBatches } from './batch-handler.ts';
 import { runSet } from './batch-run.ts';
-import type { ConsumerContext } from './consumer-context.ts';
+import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { Delivery } from './delivery.ts';
 import { type Handlers, handlerOf } from './message.ts';
-import { type MessageOutcome, putBack } from './message-outcome.ts';
+import type { MessageOutcome } from './message-outcome.ts';
 import { begin, receive, work } from './receive.ts';
 
 /**
@@ -20,16 +20,14 @@ export function workOnAll(
   const works = new Map<Delivery, Promise<MessageOutcome>>();
   for (const [handler, { first, repeats }] of setsOf(ctx, deliveries, handlers)) {
     if (first.length + repeats.length === 1) continue;
-    const ended = workOnSet(ctx, handler, first, handlers);
-    for (const delivery of first)
-      works.set(
-        delivery,
-        ended.then((outcomeOf) => outcomeOf(delivery)),
-      );
+    const { outcomes, whole } = workOnSet(ctx, handler, first, handlers);
+    // A defect that ends the whole fails the invocation, rather than to leave it waiting.
+    for (const [delivery, outcome] of outcomes)
+      works.set(delivery, Promise.race([outcome, whole.then(() => outcome)]));
     for (const delivery of repeats)
       works.set(
         delivery,
-        ended.then(() => work(ctx, delivery, handlers, false, true)),
+        whole.then(() => work(ctx, delivery, handlers, false, true)),
       );
   }
   return deliveries.map((delivery) => works.get(delivery) ?? work(ctx, delivery, handlers, alone));
@@ -73,19 +71,27 @@ function batchHandlerOf(
   }
 }
 
-async function workOnSet(
+/** Begins the work on a set. A message that has ended does not wait for the others: it is hidden for its delay immediately. */
+function workOnSet(
   ctx: ConsumerContext,
   handler: BatchHandler,
   deliveries: readonly Delivery[],
   handlers: Handlers,
-): Promise<(delivery: Delivery) => MessageOutcome> {
-  const messages = deliveries.map((delivery) => begin(ctx, delivery));
-  try {
-    const alone = (message: (typeof messages)[number], mayHaveRow: boolean) =>
-      receive(message, handlers, false, mayHaveRow);
-    const outcomes = await runSet(ctx, { handler, messages, alone });
-    return (delivery) => outcomes[deliveries.indexOf(delivery)] ?? putBack();
-  } finally {
-    for (const { span } of messages) span.end();
+) {
+  const ends = new Map<Received, (outcome: MessageOutcome) => void>();
+  const outcomes = new Map<Delivery, Promise<MessageOutcome>>();
+  for (const delivery of deliveries) {
+    const message = begin(ctx, delivery);
+    outcomes.set(delivery, new Promise((resolve) => ends.set(message, resolve)));
   }
+  const whole = runSet(ctx, {
+    handler,
+    messages: [...ends.keys()],
+    alone: (message, mayHaveRow) => receive(message, handlers, false, mayHaveRow),
+    ended: (message, outcome) => {
+      message.span.end();
+      ends.get(message)?.(outcome);
+    },
+  });
+  return { outcomes, whole };
 }

@@ -213,6 +213,20 @@ describe('a message that fails in a batch', () => {
     expect(one.rows([...events, bad])).toEqual(['PROCESSED', 'PROCESSED', 'PROCESSED', 'REJECTED']);
   });
 
+  test('is visible again at its own time, not when the others have ended', async () => {
+    let shownAt: number | undefined;
+    const one = batching(async (events) => {
+      await one.clock.sleep(5_000);
+      shownAt = one.queue.messages().find((message) => message.body.includes('four'))?.visibleAt;
+      return add(events, {} as BatchContext);
+    });
+    sendAll(one.parts, 3);
+    send(one.parts, { data: { n: 'four' } });
+    const sentAt = one.clock.now();
+    await one.deliver();
+    expect(shownAt).toBeLessThanOrEqual(sentAt + 1_000);
+  });
+
   test('that its handler has already processed by itself is recorded alone', async () => {
     const one = batching((events) => {
       if (events.some(({ data }) => data.n === 1)) throw new AlreadyProcessed('before');
