@@ -34,6 +34,20 @@ export const STUB_CONFIGURATION = {
   credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
 };
 
+/** A retry strategy that tries everything, at once: a client's own waits pass in real time, and a manual clock runs on meanwhile. @param tries - with the first one */
+export function triesAtOnce(tries: number) {
+  const retryToken = (count: number) => ({ getRetryCount: () => count, getRetryDelay: () => 0 });
+  return {
+    mode: 'at-once',
+    acquireInitialRetryToken: async () => retryToken(0),
+    refreshRetryTokenForRetry: async (token: { getRetryCount(): number }) => {
+      if (token.getRetryCount() === tries - 1) throw new Error(`Tried ${tries} times`);
+      return retryToken(token.getRetryCount() + 1);
+    },
+    recordSuccess: () => {},
+  };
+}
+
 function rejectOnAbort(signal: AbortSignal | undefined, reject: (error: Error) => void): void {
   const abort = () => reject(Object.assign(new Error('Request aborted'), { name: 'AbortError' }));
   signal?.addEventListener('abort', abort, { once: true });

@@ -5,7 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { errorCode } from '../../../../lambdas/runtime/base/errors.ts';
 import type { LeasedContext } from '../../../../lambdas/runtime/consume/handler.ts';
 import { startExecution } from '../../../../lambdas/runtime/consume/start-execution.ts';
-import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';
+import {
+  STUB_CONFIGURATION,
+  type StubAnswer,
+  stubHandler,
+  triesAtOnce,
+} from '../../../support/stub-client.ts';
 import { CONSUMER, oneMessage } from './consumer-rig.ts';
 
 const MACHINE = 'arn:aws:states:eu-central-1:123456789012:stateMachine:fulfil';
@@ -13,10 +18,10 @@ const FUNCTION = 'arn:aws:lambda:eu-central-1:123456789012:function:fulfil:live'
 const INPUT = { orderId: '42' };
 
 /** An `SFN` without a network. */
-function stateMachine(answer: (request: number) => StubAnswer, maxAttempts = 1) {
+function stateMachine(answer: (request: number) => StubAnswer, tries = 1) {
   const requestHandler = stubHandler(answer);
   return {
-    client: new SFN({ ...STUB_CONFIGURATION, maxAttempts, requestHandler }),
+    client: new SFN({ ...STUB_CONFIGURATION, retryStrategy: triesAtOnce(tries), requestHandler }),
     requests: requestHandler.requests as { name: string; input: string }[],
   };
 }
@@ -34,10 +39,10 @@ const arnOf = (eventId: string, effect = '') =>
 async function startedFor(
   answer: (request: number, eventId: string) => StubAnswer,
   change: { readonly name?: string; readonly stateMachineArn?: string; readonly input?: unknown } = {},
-  { maxAttempts = 1, consumer = CONSUMER } = {},
+  { tries = 1, consumer = CONSUMER } = {},
 ) {
   const one = oneMessage();
-  const sfn = stateMachine((request) => answer(request, one.event.eventId), maxAttempts);
+  const sfn = stateMachine((request) => answer(request, one.event.eventId), tries);
   const outcomes: unknown[] = [];
   const handle = async (ctx: LeasedContext) => {
     const execution = { client: sfn.client, stateMachineArn: MACHINE, input: INPUT, ...change };
@@ -142,7 +147,7 @@ describe('a start that is refused', () => {
     const { outcomes, requests, effect } = await startedFor(
       (request) => (request === 1 ? refused('ServiceUnavailable', 503) : refused('AccessDeniedException')),
       {},
-      { maxAttempts: 2 },
+      { tries: 2 },
     );
     expect(requests).toHaveLength(2);
     expect(outcomes).toEqual(['AccessDeniedException']);

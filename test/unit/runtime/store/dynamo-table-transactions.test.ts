@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { dynamoTable } from '../../../../lambdas/runtime/store/dynamo/dynamo-table.ts';
 import { systemRandomBytes } from '../../../../lambdas/runtime/store/event-id.ts';
 import { transactWithRetry } from '../../../../lambdas/runtime/store/retry.ts';
-import { STUB_CONFIGURATION, type StubAnswer, stubHandler } from '../../../support/stub-client.ts';
+import {
+  STUB_CONFIGURATION,
+  type StubAnswer,
+  stubHandler,
+  triesAtOnce,
+} from '../../../support/stub-client.ts';
 
 const SERVER_ERROR: StubAnswer = {
   status: 500,
@@ -23,20 +28,8 @@ const REFUSED: StubAnswer = {
   },
 };
 
-/** A retry strategy of the caller's that tries everything three times, at once. */
-const TRIES_EVERYTHING = {
-  mode: 'everything',
-  acquireInitialRetryToken: async () => retryToken(0),
-  refreshRetryTokenForRetry: async (token: { getRetryCount(): number }) => {
-    if (token.getRetryCount() === 2) throw new Error('Tried three times');
-    return retryToken(token.getRetryCount() + 1);
-  },
-  recordSuccess: () => {},
-};
-
-function retryToken(count: number) {
-  return { getRetryCount: () => count, getRetryDelay: () => 0 };
-}
+/** A retry strategy of the caller's. */
+const TRIES_EVERYTHING = triesAtOnce(3);
 
 /** Clients as a caller may hand them over, and how each is set to retry. */
 const CLIENTS = [
