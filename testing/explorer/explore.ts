@@ -166,9 +166,11 @@ function handlerScenario<W>(
 /** The most events beside the first one: `queue.batchSize` is 10 by default. */
 const OTHERS_MAX = 9;
 
-function batchProblems({ others = [] }: Pick<ExploreOptions<unknown>, 'others'>): string[] {
-  if (others.length <= OTHERS_MAX) return [];
-  return [`others has ${others.length} events; a batch has at most ${OTHERS_MAX} beside the first one.`];
+/** @param options - absent in untyped code */
+function batchProblems(options?: Pick<ExploreOptions<unknown>, 'others'>): string[] {
+  const events = options?.others?.length ?? 0;
+  if (events <= OTHERS_MAX) return [];
+  return [`others has ${events} events; a batch has at most ${OTHERS_MAX} beside the first one.`];
 }
 
 /** The maximum number of receives until a queue settles. */

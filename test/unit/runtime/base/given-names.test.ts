@@ -79,7 +79,7 @@ describe('called by a program in JavaScript', () => {
     await expect(explore({} as never, given as never)).rejects.toMatchObject({
       code: 'BAD_ARGUMENT',
       message: expect.stringMatching(
-        /^explore: check is missing\. otherTable is not a property\. Properties: event, check, /,
+        /^explore: check is missing\. otherTable is not a property\. Properties: event, others, check, /,
       ),
     });
     await expect(explore({} as never, undefined as never)).rejects.toThrow(
