@@ -21,13 +21,14 @@ export function sharedRules(client: EventBridgeClient): ReadRule {
       throw error;
     }
   }
+  function listed(bus: string) {
+    const running = listings.get(bus) ?? list(bus).finally(() => listings.delete(bus));
+    listings.set(bus, running);
+    return running;
+  }
   return async (bus, rule) => {
-    const listed = listings.get(bus) ?? (bus === ACCOUNT_BUS ? Promise.resolve([]) : list(bus));
-    listings.set(
-      bus,
-      listed.finally(() => listings.delete(bus)),
-    );
-    const found = (await listed).find(({ Name }) => Name === rule);
+    const rules = bus === ACCOUNT_BUS ? [] : await listed(bus);
+    const found = rules.find(({ Name }) => Name === rule);
     return found ?? client.send(new DescribeRuleCommand({ EventBusName: bus, Name: rule }));
   };
 }

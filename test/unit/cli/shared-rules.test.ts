@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { EventBridgeClient, ListRulesCommand } from '@aws-sdk/client-eventbridge';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { sharedRules } from '../../../cli/deployment/shared-rules.ts';
 
 const ruleNamed = (Name: string) => ({ Name, State: 'DISABLED', EventPattern: '{}' });
@@ -44,7 +45,16 @@ test('a rule of the default bus, which has those of other applications, is read 
   expect(operations).toEqual(['DescribeRule']);
 });
 
-test('a list that fails fails the read', async () => {
-  const { read } = reading('InternalException');
-  await expect(read('bus', 'stock')).rejects.toThrow();
+test('a list that fails fails each read that shares it, and no other promise', async () => {
+  const { read, operations } = reading('InternalException');
+  const unhandled = vi.fn();
+  process.on('unhandledRejection', unhandled);
+  onTestFinished(() => {
+    process.off('unhandledRejection', unhandled);
+  });
+  const reads = await Promise.allSettled([read('bus', 'stock'), read('bus', 'payments')]);
+  expect(reads.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  expect(operations).toEqual(['ListRules']);
+  await setImmediate();
+  expect(unhandled).not.toHaveBeenCalled();
 });
