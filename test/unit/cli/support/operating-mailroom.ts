@@ -38,13 +38,14 @@ export function operatingMailroom(...args: Parameters<typeof mailroomInMemory>) 
     sent,
     /** Removes a dead letter, as another operator does. */
     remove: (messageId: string) => removed.add(messageId),
-    /** Lets messages be delivered until a command is done, and time pass while a test waits for it: loading a command takes none. */
+    /** Lets messages be delivered until a command is done, and time pass while something waits for it, and once: a command takes a moment, but loading it none. */
     until: async <T>(promise: Promise<T>): Promise<T> => {
       let settled = false;
       const watched = promise.finally(() => {
         settled = true;
       });
       watched.catch(() => {});
+      await mailroom.clock.advance(200);
       for (let round = 0; round < ROUNDS_MAX && !settled; round += 1) {
         if (mailroom.queue.messages().some(({ visibleAt }) => visibleAt <= mailroom.clock.now()))
           await mailroom.deliver();
