@@ -152,7 +152,7 @@ const cases: readonly Case<Table>[] = [
   ],
 ];
 
-/** What an inbox must do for batches. */
+/** The contract of an inbox that commits batches. */
 export function describeBatches(name: string, make: () => Promise<Subject<Table>>): void {
   describeCases(name, cases, make, {});
 }

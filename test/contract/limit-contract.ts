@@ -229,7 +229,7 @@ const cases: readonly Case<Table>[] = [
   ],
 ];
 
-/** What a table must do for the buckets of limits. */
+/** The contract of a table that stores limits. */
 export function describeLimits(name: string, make: () => Promise<Subject<Table>>): void {
   describeCases(name, cases, make, {});
 }

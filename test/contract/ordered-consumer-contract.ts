@@ -13,7 +13,7 @@ import {
   type RejectedOptions,
 } from './ordered-consumers.ts';
 
-/** What a strict consumer, its `rejected` functions, a backfill and an operator do in every database. */
+/** The contract of order in a database: strict consumers, `rejected` functions, backfills and operators. */
 export function orderedConsumerContract<Tx>(tested: OrderedDatabase<Tx>): void {
   const { pay, spoils } = tested;
   const { counting, booking, last, begin, notes, statuses, eventCount, logged } = orderedConsumers(tested);

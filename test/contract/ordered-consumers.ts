@@ -60,7 +60,7 @@ export interface OrderedDatabase<Tx> {
   readonly rows: (text: string) => Promise<readonly Readonly<Record<string, unknown>>[]>;
   /** The table of {@link OrderedDatabase.pay}. */
   readonly payments: string;
-  /** What a `rejected` function must not do with its transaction, and the answer. */
+  /** A `rejected` function that misuses its transaction, and the error that refuses it. */
   readonly spoils: readonly [what: string, run: (tx: Tx) => Promise<unknown>, answer: object];
 }
 

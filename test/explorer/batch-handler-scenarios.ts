@@ -78,7 +78,7 @@ const SETTINGS: readonly ConsumerSetting[] = [
   },
 ];
 
-/** What is wrong, if each event was not applied as often as its digit says, with its own event. */
+/** The violation, if other effects than these were applied, or an effect has no event. @param expected - a digit for each message: how often it was applied */
 function summed({ memory }: ConsumerWorld, expected: number): string | undefined {
   const n = Number(memory.item(COUNTER)?.n ?? 0);
   if (n !== expected) return `The effects of the messages were applied ${n} times, not ${expected}`;

@@ -27,7 +27,7 @@ export const DUE_TIMES_KEPT_MS = 10 * MINUTE_MS;
 const ROWS_MAX = 50;
 
 /**
- * Reads when scheduled events are due, for the next hour and as long as the result is kept. It reads every minute, because there is no index.
+ * Reads the times at which scheduled events are due, from now until an hour after the result expires. No index has them, so it reads minute by minute.
  *
  * @param keptMs - milliseconds
  */

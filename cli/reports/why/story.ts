@@ -4,59 +4,15 @@ import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts'
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
-import type { StoredEffect } from '../../../lambdas/runtime/store/stored-effect.ts';
 import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { STATE_WORDS } from '../../deployment/effects.ts';
 import { attemptText, limitText, unfinishedText, unreadableText } from '../../deployment/row-text.ts';
-import { clipped, many, ordinal } from '../../terminal/output.ts';
+import { clipped, many } from '../../terminal/output.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { capturedText } from './captured-words.ts';
+import { effectStory } from './effect-story.ts';
+import { type OwnLine, type StoryLine, tell } from './story-line.ts';
 import { bornAt, type TracedEvent, type TracedMessage } from './trace.ts';
-
-/** Something that happened to an event, or is scheduled. */
-export interface StoryLine {
-  /** Epoch milliseconds; `null` if no row has the time. The line then follows the one before it. */
-  readonly at: number | null;
-  /** A stable word, see docs/cli-json.md. */
-  readonly what: StoryWord;
-  /** The consumer; `null` for the outbox and the relay. */
-  readonly consumer: string | null;
-  readonly text: string;
-  /** Of an ended attempt: equal for attempts that ended in the same way, with the same cause and effects. */
-  readonly cause?: string | undefined;
-}
-
-type StoryWord =
-  | 'committed'
-  | 'scheduled'
-  | 'due'
-  | 'cancelled'
-  | 'expired'
-  | 'resent'
-  | 'publish-failed'
-  | 'dead'
-  | 'requeued'
-  | 'published'
-  | 'discarded'
-  | 'attempt-ended'
-  | 'claimed'
-  | 'effect-started'
-  | 'effect-completed'
-  | 'effect-released'
-  | 'failed'
-  | 'limited'
-  | 'unfinished'
-  | 'next-attempt'
-  | 'processed'
-  | 'resolved'
-  | 'rejected'
-  | 'dead-letter'
-  | 'not-arrived'
-  | 'redriven'
-  | 'unreadable';
-
-/** A line of the outbox's or of one consumer's story. */
-type OwnLine = Omit<StoryLine, 'consumer'>;
 
 /** The known history of an event, in order of time. */
 export function storyOf(event: TracedEvent): StoryLine[] {
@@ -89,10 +45,6 @@ export function placedStory(event: TracedEvent): { readonly line: StoryLine; rea
       return { line: { ...told, consumer }, order };
     });
   });
-}
-
-function tell(what: StoryWord, at: number | null | undefined, text: string): OwnLine {
-  return { what, at: at ?? null, text };
 }
 
 function outboxStory(event: TracedEvent): OwnLine[] {
@@ -271,34 +223,6 @@ function statusStory({ consumer, failedAt }: ToldMessage, row: InboxRow): OwnLin
       ];
     }
   }
-}
-
-function effectStory([named, effect]: readonly [string, StoredEffect], row: InboxRow): OwnLine[] {
-  const name = clipped(named);
-  const before = runsBefore(named, effect, row);
-  const again = before === 0 ? '' : `, for the ${ordinal(before + 1)} time under the same key`;
-  const started = tell('effect-started', effect.startedAt, `effect ${name} started${again}`);
-  switch (effect.status) {
-    case 'COMPLETED': {
-      const text = `effect ${name} completed; its result is stored`;
-      return [started, tell('effect-completed', effect.completedAt, text)];
-    }
-    case 'RELEASED': {
-      const ended = effect.nothingHappened === true ? 'and nothing happened' : 'so it may have happened';
-      const error = effect.error === undefined ? '' : ` (${clipped(effect.error)})`;
-      const text = `effect ${name} ended with an error${error}, ${ended}`;
-      return [started, tell('effect-released', effect.endedAt, text)];
-    }
-    default:
-      return [started];
-  }
-}
-
-/** The number of earlier attempts that ran an effect. */
-function runsBefore(name: string, { startedAt }: StoredEffect, { pastAttempts }: InboxRow): number {
-  const ran = pastAttemptsOf(pastAttempts).filter(({ effects }) => Object.hasOwn(effects ?? {}, name));
-  // The attempt that started it last is over, and is one of them.
-  return ran.filter(({ at }) => at < startedAt).length;
 }
 
 function errorText({ lastError }: { readonly lastError?: string | undefined }): string {

@@ -11,7 +11,8 @@ import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
 import { isActionRequired, typeOf, type WhyVerdict } from './event-state.ts';
 import type { RedriveCheck } from './redrive-check.ts';
-import { placedStory, type StoryLine, storyOf } from './story.ts';
+import { placedStory, storyOf } from './story.ts';
+import type { StoryLine } from './story-line.ts';
 import type { Trace, TracedEvent } from './trace.ts';
 
 /** The events of a trace as in the JSON document of docs/cli-json.md. @param payload - include their data */

@@ -81,8 +81,8 @@ function eventText(
 }
 
 /**
- * The text of an external event in a form of change data capture, with or without Connect's schema. Its id is the one that a definition reads, that of a header,
- * or that of the transport. Undefined if the message is no such event.
+ * The text of an external event in a form of change data capture, with or without Connect's schema. Its id is read by its definition, or from a
+ * header, or from the transport. `undefined` for any other message.
  */
 function externalText(
   text: string,
