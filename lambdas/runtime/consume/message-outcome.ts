@@ -123,8 +123,8 @@ export function reportOutOfTime(received: Received, error: unknown): ShownAgain 
 }
 
 function outageText(error: unknown): string {
-  if (isMailroomError(error, 'NO_TIME_LEFT'))
-    return 'Slow calls of the table left a message too little time to start; no attempt is counted';
+  if (isMailroomError(error, 'NO_TIME_LEFT') || isMailroomError(error, 'OUT_OF_TIME'))
+    return 'Slow calls of the table, or others of its batch, used up the time of a message; no attempt is counted';
   const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
   return `Mailroom ${what} its table; no attempt of the message is counted`;
 }

@@ -332,6 +332,9 @@ describe('a handler that is still running when the time of its function is up', 
     };
     await one.deliver(handler, { table });
     expect(one.telemetry.counted('TableFailures')).toBe(outages);
+    const usedUp =
+      'Slow calls of the table, or others of its batch, used up the time of a message; no attempt is counted';
+    expect(one.logged().includes(usedUp)).toBe(outages > 0);
     if (outages === 0) expect(one.row()).toMatchObject({ status: 'PROCESSING', outOfTime: true });
   });
 });
