@@ -36,6 +36,9 @@ interface WireRequest {
   readonly body?: string | Uint8Array;
 }
 
+/** The step of each request. One for all: each storage that was used slows every later promise of its process. */
+const STEPS = new AsyncLocalStorage<string>();
+
 /**
  * Creates an AWS with these tables and one bus.
  *
@@ -53,12 +56,11 @@ export function createMeteredAws(
 ) {
   const tables = new Map(shapes.map((shape) => [shape.name, createMeteredTable(shape)]));
   const bus = createBus();
-  const steps = new AsyncLocalStorage<string>();
   const made: MeteredRequest[] = [];
   let unknown: unknown;
 
   const record: RequestLog = (request) => {
-    made.push({ step: steps.getStore() ?? '', writeUnits: 0, readUnits: 0, billed: 0, ...request });
+    made.push({ step: STEPS.getStore() ?? '', writeUnits: 0, readUnits: 0, billed: 0, ...request });
   };
   const serve = createServices(createDynamoDb(tables, clock), bus, record);
 
@@ -109,7 +111,7 @@ export function createMeteredAws(
       return made;
     },
     /** Runs work whose requests are recorded under this step, e.g. `write`, `relay`, `consume`. */
-    during: <T>(step: string, work: () => Promise<T>): Promise<T> => steps.run(step, work),
+    during: <T>(step: string, work: () => Promise<T>): Promise<T> => STEPS.run(step, work),
     /** Records requests that no SDK client sends: a receive and a delete by Lambda's poller, an invocation. */
     book: (service: 'sqs' | 'lambda', operation: string, billed: number) =>
       record({ service, operation, billed }),
