@@ -73,6 +73,7 @@ function latencyRows(receipt: Receipt): Row[] {
 }
 
 function countRows(receipt: Receipt): Row[] {
+  const { bankLimit, batches } = receipt;
   return [
     ['orders confirmed', receipt.confirmed],
     ['orders cancelled', receipt.cancelled],
@@ -85,5 +86,11 @@ function countRows(receipt: Receipt): Row[] {
     ['duplicates sent', receipt.duplicatesSent],
     ['duplicates absorbed', receipt.duplicatesAbsorbed],
     ['refunds', receipt.refunds],
+    [
+      'charges in one second',
+      `${bankLimit.mostInASecond} of ${bankLimit.allowedInASecond} that the limit allows`,
+    ],
+    ['waited for the limit', bankLimit.waited],
+    ['reserved in batches', `${batches.messages} in ${batches.transactions} transactions`],
   ];
 }

@@ -13,9 +13,10 @@ import {
   type Sent,
 } from './receipt-problems.ts';
 import { type RunFigures, runFigures } from './run-figures.ts';
+import { type WorkCounts, workCounts } from './work-counts.ts';
 
 /** The result of a run. Everything except the number of requested orders and sent duplicates is read back from the tables and queues. */
-export interface Receipt extends ReceiptCounts, RunFigures {
+export interface Receipt extends ReceiptCounts, RunFigures, WorkCounts {
   /** The result in a few words, e.g. `Nothing lost, nothing duplicated`. */
   readonly headline: string;
   /** The messages at the target of `--bridge`; only with it. */
@@ -123,6 +124,7 @@ export function receiptOf(all: Readings, sent: Sent): Receipt {
     headline: headlineOf(problems),
     ...counts,
     ...runFigures(readings),
+    ...workCounts(readings),
     ...(sent.bridge !== undefined && { bridge: sent.bridge }),
     problems: problems.map(({ text }) => text),
   };

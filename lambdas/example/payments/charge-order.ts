@@ -20,6 +20,9 @@ import {
 import { refundCharge } from './refund-charge.ts';
 import { rejectPayment } from './reject-payment.ts';
 
+/** The bank takes 10 charges a second, and 10 more after a pause. */
+export const BANK_LIMIT = { key: () => 'charges', perSecond: 10, burst: 10 };
+
 /**
  * Charges each placed order once, unless inventory has rejected it or it has expired.
  *
@@ -59,6 +62,7 @@ export function chargeOrder(deps: { readonly bank: Bank; readonly table: Table }
     await ctx.commit(decide(ended, 'cancelling'));
   };
   return leased(OrderPlaced, charges, {
+    limit: BANK_LIMIT,
     rejected: ({ data }, ctx) => rejectPayment(table, invoiceOf(data), ctx),
   });
 }

@@ -225,6 +225,35 @@ test('a message whose handler asked for a wait has no latency until it is proces
   expect(perSecond.processed.at(-1)).toBe(1);
 });
 
+test('the receipt shows what the limit of the bank allowed, and the messages of batches', () => {
+  const placed = Array.from({ length: 5 }, () => event('OrderPlaced', 'Order'));
+  const read = readings({ events: placed, inbox: processedBy(placed) });
+  const starts = [0, 400, 999, 1_000, 5_000];
+  const limit = { name: 'OrderPlaced', key: 'charges', slotAt: AT };
+  const waits = [
+    { at: AT, attempt: 1, ended: 'waited', wait: { since: AT, times: 1, limit } },
+    { at: AT, attempt: 1, ended: 'failed' },
+  ];
+  [...read.inbox.payments.values()].forEach((row, i) => {
+    Object.assign(
+      row,
+      { effects: { charge: { startedAt: AT + Number(starts[i]) } } },
+      i === 4 && { pastAttempts: waits },
+    );
+  });
+  [...read.inbox.inventory.values()].forEach((row, i) => {
+    Object.assign(row, { fence: ['a', 'a', 'b', 'c', 'c'][i] }, i === 4 && { status: 'FAILED' });
+  });
+  const made = receiptOf(read, { orders: 1, repeats: [], resent: [] });
+  expect(made).toMatchObject({
+    bankLimit: { perSecond: 10, burst: 10, allowedInASecond: 20, mostInASecond: 3, waited: 1 },
+    batches: { messages: 2, transactions: 1, largest: 2 },
+  });
+  const verbose = printReceipt(made, { isVerbose: true });
+  expect(verbose).toMatch(/^ {2}charges in one second +3 of 20 that the limit allows$/m);
+  expect(verbose).toMatch(/^ {2}reserved in batches +2 in 1 transactions$/m);
+});
+
 test('dead letters from before the run do not count', () => {
   const sent = { orders: 1, repeats: [], resent: [], deadLettersBefore: 2 };
   expect(receiptOf(readings({ deadLetters: 2 }), sent).problems).toEqual([]);

@@ -24,8 +24,8 @@ export interface ConsumerRig {
   readonly table: MemoryTable;
   /** Announces an event as its producer would. */
   announce(draft: EventDraft): Promise<Envelope>;
-  /** Hands one event to the consumer, as its own message. @returns whether the message is redelivered */
-  deliver(event: Envelope): Promise<'done' | 'is redelivered'>;
+  /** Hands one event to the consumer, as its own message, or several in one batch. @returns whether a message is redelivered */
+  deliver(...events: readonly Envelope[]): Promise<'done' | 'is redelivered'>;
   /** The stored items under a partition key's beginning. */
   rows(prefix: string): Record<string, unknown>[];
   /** The events of one type that are in the outbox. */
@@ -51,7 +51,7 @@ export function consumerRig(
       if (event === undefined) throw new Error('no event was written');
       return event;
     },
-    deliver: async (event) => {
+    deliver: async (...events) => {
       const queue = memoryQueue();
       const consume = createConsumer({
         config,
@@ -60,9 +60,12 @@ export function consumerRig(
         handlers: handlers(table),
         telemetry: memoryTelemetry(),
       });
-      const { source } = table.item(outboxKeyOf(event.eventId)) ?? {};
-      queue.send(messageOf(event, String(source)));
-      const { failed, error } = await queue.deliver(consume, 1, lambdaContext({ timeoutMs: PATIENCE_MS }));
+      for (const event of events) {
+        const { source } = table.item(outboxKeyOf(event.eventId)) ?? {};
+        queue.send(messageOf(event, String(source)));
+      }
+      const context = lambdaContext({ timeoutMs: PATIENCE_MS });
+      const { failed, error } = await queue.deliver(consume, events.length, context);
       if (error !== undefined) throw error;
       return failed.length === 0 ? 'done' : 'is redelivered';
     },

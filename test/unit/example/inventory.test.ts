@@ -26,6 +26,11 @@ function placed(lines: [sku: string, quantity: number][], key = 'key') {
 
 const orderId = orderIdOf('key');
 
+/** The number of transactions that processed messages: the rows of a batch have one fence. */
+function transactions({ rows }: Awaited<ReturnType<typeof setUp>>): number {
+  return new Set(rows('INBOX#').flatMap(({ fence }) => fence ?? [])).size;
+}
+
 describe('inventory', () => {
   it('sets every item aside and announces it', async () => {
     const { announce, deliver, rows, announced, available } = await setUp({ coffee: 5, tea: 1 });
@@ -131,11 +136,60 @@ describe('inventory', () => {
       await announce(placed([['coffee', 1]], 'a')),
       await announce(placed([['coffee', 1]], 'b')),
     ];
-    await Promise.all(events.map(deliver));
+    await Promise.all(events.map((event) => deliver(event)));
     for (const event of events) await deliver(event);
     expect(available('coffee')).toBe(0);
     expect(announced('StockReserved')).toHaveLength(1);
     expect(announced('StockRejected')).toHaveLength(1);
+  });
+});
+
+describe('inventory, with orders that come in one batch', () => {
+  const announcedOrders = async (rig: Awaited<ReturnType<typeof setUp>>, ...orders: [string, number][][]) =>
+    await Promise.all(orders.map((lines, i) => rig.announce(placed(lines, `order-${i}`))));
+
+  it('takes from the row of a SKU once, and announces each reservation with its own cause', async () => {
+    const rig = await setUp({ coffee: 5, tea: 1 });
+    const events = await announcedOrders(
+      rig,
+      [['coffee', 2]],
+      [
+        ['coffee', 1],
+        ['tea', 1],
+      ],
+    );
+    expect(await rig.deliver(...events)).toBe('done');
+    expect([rig.available('coffee'), rig.available('tea')]).toEqual([2, 0]);
+    expect(transactions(rig)).toBe(1);
+    const causes = rig
+      .announced('StockReserved')
+      .map(({ aggregateId, causationId }) => [aggregateId, causationId]);
+    expect(causes.sort()).toEqual(events.map((event) => [event.aggregateId, event.eventId]).sort());
+  });
+
+  it('gives the last pieces to the first events, and refuses the last one only', async () => {
+    const rig = await setUp({ coffee: 5 });
+    const events = await announcedOrders(rig, [['coffee', 2]], [['coffee', 2]], [['coffee', 2]]);
+    expect(await rig.deliver(...events)).toBe('done');
+    expect(rig.available('coffee')).toBe(1);
+    expect(transactions(rig)).toBe(1);
+    const [first, second, last] = events.toSorted((a, b) => (a.eventId < b.eventId ? -1 : 1));
+    const idsOf = (type: string) =>
+      rig
+        .announced(type)
+        .map(({ aggregateId }) => aggregateId)
+        .sort();
+    expect(idsOf('StockReserved')).toEqual([first?.aggregateId, second?.aggregateId].sort());
+    expect(idsOf('StockRejected')).toEqual([last?.aggregateId]);
+  });
+
+  it('reserves orders that together need more than one transaction', async () => {
+    const skus = Array.from({ length: 50 }, (_, i) => `sku-${i}`);
+    const more = skus.map((sku) => `other-${sku}`);
+    const rig = await setUp(Object.fromEntries([...skus, ...more].map((sku) => [sku, 1])));
+    const lines = (of: string[]) => of.map((sku): [string, number] => [sku, 1]);
+    expect(await rig.deliver(...(await announcedOrders(rig, lines(skus), lines(more))))).toBe('done');
+    expect(rig.rows('STOCK#').every((row) => row.available === 0)).toBe(true);
   });
 });
 
