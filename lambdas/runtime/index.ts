@@ -23,6 +23,7 @@ export { nothingHappened } from './base/nothing-happened.ts';
 export { type EventOrder, latest, strict } from './base/order.ts';
 export type { Bus } from './bus/event-bus.ts';
 export { eventBridgeBus } from './bus/eventbridge-bus.ts';
+export type { Around } from './consume/around.ts';
 export { transactionalBatch } from './consume/batch-handler.ts';
 export {
   type Handler,

@@ -37,6 +37,7 @@ export type { JsonOf } from './base/json.ts';
 export type { LatestOrder, StrictOrder } from './base/order.ts';
 export type { BusEntry, BusResult } from './bus/event-bus.ts';
 export type { EventBridgeBusDeps } from './bus/eventbridge-bus.ts';
+export type { HandledRun } from './consume/around.ts';
 export type { BatchCommit, CausedDraft } from './consume/batch-commit.ts';
 export type { ProcessingDeps } from './consume/consumer-context.ts';
 export type {
@@ -64,6 +65,7 @@ export type {
   ExternalIdentity,
   ExternalSubscription,
   HandledDefinition,
+  HandledEvent,
 } from './events/external-event.ts';
 export type { EventFilter, SubscribeOptions } from './events/subscribe.ts';
 export type { LambdaParts } from './lambda.ts';

@@ -72,6 +72,7 @@ export function lambdaOutbox(
  *
  * @param handlers - one per event type, or a function that receives the table and returns them
  * @param options.redact - redacts the text of an error before it is stored or logged @default the unchanged text
+ * @param options.around - runs around each run of each handler: see `Around` @default none
  * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @throws `BAD_CONFIG` if a setting is missing; `BAD_CONSUMER` if an entry is not a handler or two handlers take the same event
  * type: immediately in Lambda, otherwise on the first message
@@ -89,7 +90,7 @@ export function lambdaConsumer(
     | (Pick<Handler, 'definition' | 'handle'> & {
         readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
       }),
-  options: Pick<ProcessingDeps, 'redact'> & TelemetryOptions = {},
+  options: Pick<ProcessingDeps, 'redact' | 'around'> & TelemetryOptions = {},
 ): ConsumerHandler {
   const outboxOn = (table: Table) => {
     let outbox: Outbox | undefined;

@@ -1,4 +1,5 @@
 import type { PoolConnection } from 'mysql2/promise';
+import type { Around } from '../../lambdas/runtime/consume/around.ts';
 import type { DatabaseHandler } from '../../lambdas/runtime/database/database-handlers.ts';
 import { createMysqlConsumer } from '../../lambdas/runtime/mysql/mysql-consumer.ts';
 import type { Database } from '../../lambdas/runtime/store/sql/database.ts';
@@ -13,6 +14,7 @@ export function mysqlConsumer(
   database: Database<PoolConnection>,
   handlers: readonly DatabaseHandler<PoolConnection>[],
   change: Partial<typeof consumerConfig> = {},
+  around?: Around,
 ) {
   const telemetry = memoryTelemetry();
   const handle = createMysqlConsumer({
@@ -22,6 +24,7 @@ export function mysqlConsumer(
     queue: { changeVisibility: async () => {} },
     handlers,
     telemetry,
+    around,
   });
   /** Delivers one message. @returns the code of its failure, if it failed */
   const deliver = async (eventId: string, receives = 1, messageId = 'first') => {

@@ -1,6 +1,7 @@
 import type { PoolConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { AlreadyProcessed, PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
+import type { Around } from '../../lambdas/runtime/consume/around.ts';
 import type { DatabaseHandlers } from '../../lambdas/runtime/database/database-handlers.ts';
 import { createMysqlInboxProcessor } from '../../lambdas/runtime/mysql/mysql-consumer.ts';
 import { mysqlHandlers } from '../../lambdas/runtime/mysql/mysql-handlers.ts';
@@ -97,6 +98,29 @@ describe('a transactional handler', () => {
       1,
     );
     expect(await count('event')).toBe(1);
+  });
+
+  test('leaves nothing if the function around it fails after it, and commits once if that succeeds', async () => {
+    const handle = make.transactional(ThingHappened, async (_event, { tx }) => {
+      await pay(tx);
+      return { events: [happened] };
+    });
+    let runs = 0;
+    const around: Around = async (_run, next) => {
+      await next();
+      runs += 1;
+      if (runs === 1) throw new AlreadyProcessed('not for it to say');
+      if (runs === 2) throw new Error('not yet');
+    };
+    const { deliver } = mysqlConsumer(rig.database, [handle], {}, around);
+    const eventId = newEventId();
+    expect(await deliver(eventId)).toEqual(['BAD_AROUND']);
+    expect([await count('payment'), await row()]).toEqual([0, undefined]);
+    expect(await deliver(eventId, 2)).toEqual(['none']);
+    expect(await row()).toMatchObject({ status: 'FAILED', attempts: 1 });
+    expect(await deliver(eventId, 3)).toEqual([]);
+    expect(await row()).toMatchObject({ status: 'PROCESSED', attempts: 2 });
+    expect([await count('payment'), await count('event')]).toEqual([1, 1]);
   });
 
   test('that already did its work is recorded as processed', async () => {

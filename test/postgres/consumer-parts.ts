@@ -1,4 +1,5 @@
 import type { SQSEvent } from 'aws-lambda';
+import type { Around } from '../../lambdas/runtime/consume/around.ts';
 import type { DatabaseHandler } from '../../lambdas/runtime/database/database-handlers.ts';
 import { nodePostgres, type PgClient } from '../../lambdas/runtime/postgres/databases.ts';
 import { createPostgresConsumer } from '../../lambdas/runtime/postgres/postgres-consumer.ts';
@@ -19,6 +20,7 @@ export function postgresConsumer(
   database: Database<PgClient>,
   handlers: readonly DatabaseHandler<PgClient>[],
   change: Partial<typeof consumerConfig> = {},
+  around?: Around,
 ) {
   const telemetry = memoryTelemetry();
   const hidden: number[] = [];
@@ -33,6 +35,7 @@ export function postgresConsumer(
     },
     handlers,
     telemetry,
+    around,
   });
   const clock = { now: Date.now };
   /** Delivers one message. @returns the code of its failure, if it failed */

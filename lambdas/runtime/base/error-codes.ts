@@ -8,6 +8,7 @@ export type MailroomErrorCode =
   // Invalid arguments or configuration.
   | 'AFTER_COMMIT'
   | 'BAD_ARGUMENT'
+  | 'BAD_AROUND'
   | 'BAD_CONFIG'
   | 'BAD_CONSUMER'
   | 'BAD_DATABASE'

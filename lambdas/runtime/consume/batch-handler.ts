@@ -2,6 +2,7 @@ import type { ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { EventOf, HandledDefinition, HandledEvent } from '../events/external-event.ts';
 import type { Commit } from '../store/dynamo/outbox.ts';
+import { runInside } from './around.ts';
 import { type BatchCommit, causedBy } from './batch-commit.ts';
 import { commitOf } from './commit-of.ts';
 import type { BatchContext, Handler, HandlerOptions, TransactionalHandler } from './handler.ts';
@@ -60,13 +61,14 @@ export function transactionalBatch<E extends HandledDefinition>(
  * @throws its error; `NO_COMMIT` if it returned something else than a commit
  */
 export async function batchCommitOf(
-  { definition, handleBatch }: BatchHandler,
+  { definition, handleBatch, around }: BatchHandler,
   events: readonly HandledEvent[],
   ctx: BatchContext,
 ) {
   const what = `The handler of ${definition.type}`;
-  const commit = await commitOf(what, () => handleBatch(events as never, ctx));
-  return causedBy(what, commit, events);
+  const handle = async () =>
+    causedBy(what, await commitOf(what, () => handleBatch(events as never, ctx)), events);
+  return runInside({ around, events, ctx, handle });
 }
 
 /** Returns true for a handler that takes several events at a time. */

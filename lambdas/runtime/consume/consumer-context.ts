@@ -13,6 +13,7 @@ import { createOutbox, type Outbox } from '../store/dynamo/outbox.ts';
 import { type RandomBytes, systemRandomBytes } from '../store/event-id.ts';
 import type { EffectState } from '../store/stored-effect.ts';
 import type { Table } from '../store/table.ts';
+import { type Around, checkAround } from './around.ts';
 import { type Delays, delaysOf } from './delays.ts';
 import type { Delivery } from './delivery.ts';
 import { dynamoInbox } from './dynamo-inbox.ts';
@@ -31,6 +32,8 @@ export interface ProcessingDeps extends TelemetryOptions {
    * text: the messages of errors that a handler throws are stored and logged
    */
   readonly redact?: Redact | undefined;
+  /** Runs around each run of each handler: see {@link Around}. @default none */
+  readonly around?: Around | undefined;
 }
 
 /** The shared dependencies of one consumer's processing. */
@@ -44,6 +47,7 @@ export interface ConsumerContext {
   readonly telemetry: Telemetry;
   readonly tracer: Tracer;
   readonly inbox: Inbox;
+  readonly around?: Around | undefined;
 }
 
 /** Those of a consumer whose inbox is in DynamoDB. */
@@ -74,15 +78,16 @@ function refuseLongName(consumer: string): void {
   throw new MailroomError('BAD_CONFIG', message);
 }
 
-/** The context of a consumer without its inbox. @throws `BAD_CONFIG` if its name is too long for a key */
+/** The context of a consumer without its inbox. @throws `BAD_CONFIG` if its name is too long for a key; `BAD_CONSUMER` if `around` is not a function */
 export function contextParts(
   deps: ProcessingDeps & { readonly config: ProcessingConfig & { readonly tableName?: string } },
 ): Omit<ConsumerContext, 'inbox'> {
-  const { config, redact, clock = systemClock, random = systemRandomBytes } = deps;
+  const { config, redact, around, clock = systemClock, random = systemRandomBytes } = deps;
   refuseLongName(config.consumer);
+  checkAround(around);
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   const delays = delaysOf(config, clock, random);
-  return { config, clock, random, delays, telemetry, tracer: createTracer(redact) };
+  return { config, clock, random, delays, telemetry, tracer: createTracer(redact), around };
 }
 
 /** One message on its way through its consumer; each processing step is a function of this context. */

@@ -4,6 +4,7 @@ import type { EventOf, HandledDefinition } from '../events/external-event.ts';
 import type { LogFields } from '../observe/telemetry.ts';
 import type { Commit } from '../store/dynamo/outbox.ts';
 import type { EffectState } from '../store/stored-effect.ts';
+import type { Around } from './around.ts';
 import type { BatchCommit } from './batch-commit.ts';
 import type { HandlerLimit, Limit } from './limits.ts';
 
@@ -235,6 +236,8 @@ export interface LeasedHandler {
   readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
   /** Its {@link LeasedOptions.limit}. */
   readonly limit?: HandlerLimit | undefined;
+  /** The function around it, which its consumer sets. */
+  readonly around?: Around | undefined;
 }
 
 /** A handler created by {@link transactional} or `transactionalBatch`. */
@@ -247,6 +250,8 @@ export interface TransactionalHandler {
   readonly handle: (event: never, ctx: TransactionalContext) => Promise<Commit>;
   /** The function passed to `transactionalBatch`: `handle` calls it with one event. @default it takes one event at a time */
   readonly handleBatch?: ((events: readonly never[], ctx: BatchContext) => Promise<BatchCommit>) | undefined;
+  /** The function around it, which its consumer sets. */
+  readonly around?: Around | undefined;
   /** Its {@link HandlerOptions.order}. */
   readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */

@@ -2,6 +2,7 @@ import { OVER, withDeadline } from '../base/clock.ts';
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
+import { runInside } from './around.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import { logUnhandled, unseenFailures } from './handler-calls.ts';
@@ -106,10 +107,17 @@ export async function runLeased(
 /** Awaits the handler and every call that it started: an un-awaited call may start another one when it ends, and so on. */
 async function toTheEnd(run: HandlerRun, handler: LeasedHandler): Promise<LeasedRun> {
   const { span, clock } = run.claimed;
-  const end = await returnedOrThrew(() =>
-    span.run(() => handler.handle(run.event as never, leasedContext(run))),
-  );
-  take(run, { is: 'returned' });
+  const ctx = leasedContext(run);
+  const handle = async () => {
+    try {
+      return await handler.handle(run.event as never, ctx);
+    } finally {
+      take(run, { is: 'returned' }); // not after the function around it: a call that fails meanwhile was not awaited
+    }
+  };
+  const refuse = (error: MailroomError) => take(run, { is: 'not-awaited', error });
+  const inside = { around: handler.around, events: [run.event], ctx, handle, refuse };
+  const end = await returnedOrThrew(() => span.run(() => runInside(inside)));
   let ended: number;
   do {
     ended = run.calls.length;

@@ -1,8 +1,10 @@
 import type { ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
+import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { isTraced, NO_SPAN } from '../observe/tracer.ts';
+import type { Around } from './around.ts';
 import { checkBatches } from './batch-handler.ts';
 import { claimAndRun } from './claimed-run.ts';
 import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
@@ -108,12 +110,17 @@ function readHandler(
  *
  * @param options.canLimit - its storage and its source can keep the limits of handlers
  * @param options.canBatch - they can commit several messages in one transaction
+ * @param options.around - runs around each of them, but not around heartbeats
  * @throws `BAD_CONSUMER`, `BAD_CONFIG`, as `createConsumer` does
  */
 export function handlersByEvent(
   handlers: readonly Handler[],
   config: ProcessingConfig,
-  { canLimit = false, canBatch = false }: { readonly canLimit?: boolean; readonly canBatch?: boolean } = {},
+  {
+    canLimit = false,
+    canBatch = false,
+    around,
+  }: { readonly canLimit?: boolean; readonly canBatch?: boolean; readonly around?: Around | undefined } = {},
 ): Handlers {
   checkOrder(config);
   const byEvent = new Map<string, Handler>();
@@ -133,7 +140,7 @@ export function handlersByEvent(
       );
     }
     orderOfHandler(handler, config); // refuses an order that it cannot have
-    byEvent.set(event, handler);
+    byEvent.set(event, handler.definition === HEARTBEAT ? handler : { ...handler, around });
   }
   checkLimits(handlers, config, canLimit);
   checkBatches(handlers, config, canBatch);

@@ -3,6 +3,7 @@ import { isMailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import { backoffMs } from '../store/backoff.ts';
 import { Overtaken } from '../store/last-sequence.ts';
+import { runInside } from './around.ts';
 import { commitOf } from './commit-of.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
@@ -74,8 +75,14 @@ function workOf(
   event: HandledEvent,
   given: TransactionalContext,
 ): HandlerWork {
-  return (tx) =>
-    commitOf(`The handler of ${event.type}`, () => handler.handle(event as never, { ...given, tx } as never));
+  const { around } = handler;
+  return (tx) => {
+    const handle = () =>
+      commitOf(`The handler of ${event.type}`, () =>
+        handler.handle(event as never, { ...given, tx } as never),
+      );
+    return runInside({ around, events: [event], ctx: given, handle });
+  };
 }
 
 /**

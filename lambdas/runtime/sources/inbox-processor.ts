@@ -1,5 +1,5 @@
 import { withDeadline } from '../base/clock.ts';
-import type { InboxConfig, ProcessingConfig } from '../base/consumer-config.ts';
+import type { InboxConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import { requireGiven } from '../base/given-names.ts';
 import {
@@ -153,7 +153,7 @@ export function processorIn(
   const decoded = createBodyDecoder(ctx, decode);
   let open = 0;
 
-  const preparedOnce = handlersOnce(config);
+  const preparedOnce = handlersOnce(ctx);
 
   const processed = async (
     message: SourceMessage,
@@ -244,11 +244,11 @@ async function kept(
 }
 
 /** The handlers of calls of `process`, prepared once for each list or handler. */
-function handlersOnce(config: ProcessingConfig) {
+function handlersOnce({ config, around }: ConsumerContext) {
   const known = new WeakMap<object, ReturnType<typeof prepared>>();
   const prepared = (handler: Handler | readonly Handler[]) => {
     const list = [handler].flat();
-    const byEvent = handlersByEvent(list, config);
+    const byEvent = handlersByEvent(list, config, { around });
     const definitions = list.map(({ definition }) => definition);
     return { definitions, byEvent, external: definitions.filter(isExternal) };
   };

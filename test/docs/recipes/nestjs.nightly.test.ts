@@ -3,9 +3,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { producerSettings } from '../../../lambdas/runtime/base/config.ts';
-import { createOutbox, type Outbox } from '../../../lambdas/runtime/index.ts';
-import { memoryTable, producerConfig } from '../../../testing/index.ts';
+import {
+  type Around,
+  createConsumer,
+  createOutbox,
+  leased,
+  type Outbox,
+} from '../../../lambdas/runtime/index.ts';
+import { lambdaContext, memoryTable, producerConfig } from '../../../testing/index.ts';
 import { step } from '../../package/step.ts';
+import { consumerConfig, rig, ThingHappened } from '../../support/runtime-rig.ts';
 import { codeOf } from '../page-module.ts';
 import { ROOT } from '../pages.ts';
 
@@ -24,6 +31,11 @@ const { ordersProvider, OrdersService } = await codeOf<{
   ordersProvider: Provider;
   OrdersService: OrdersService;
 }>(page, 'src/orders-service.ts');
+
+const { MessageContext, inMessageContext } = await codeOf<{
+  MessageContext: new () => { readonly eventId: string | undefined };
+  inMessageContext: Around;
+}>(page, 'src/message-context.ts');
 
 /** Nest as an app installs it. */
 async function install(): Promise<Nest> {
@@ -63,4 +75,18 @@ test('Nest makes the outbox from the variables, and injects one of a test into t
   await app.get<InstanceType<OrdersService>>(OrdersService).place({ orderId: '42', totalCents: 4200 });
   expect(table.items().map(({ SK }) => SK)).toEqual(['ORDER', expect.stringMatching(/^EVENT#/)]);
   await app.close();
+
+  const { clock, memory, queue, telemetry, outbox: things, happened } = rig();
+  const consumer = await nest.start([MessageContext]);
+  const seen: unknown[] = [];
+  const handle = leased(ThingHappened, async () => {
+    seen.push(consumer.get<InstanceType<typeof MessageContext>>(MessageContext).eventId);
+  });
+  const around = inMessageContext;
+  const deps = { config: consumerConfig, table: memory, queue, clock, telemetry, handlers: [handle], around };
+  const events = await things.commit({ events: [1, 2].map(happened) });
+  for (const detail of events) queue.send({ source: 'things', 'detail-type': detail.type, detail });
+  await queue.deliver(createConsumer(deps), 10, lambdaContext({ clock }));
+  expect(seen.toSorted()).toEqual(events.map(({ eventId }) => eventId).toSorted());
+  await consumer.close();
 });

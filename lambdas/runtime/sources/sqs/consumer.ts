@@ -104,6 +104,7 @@ export function consumerIn(
   const handlers = handlersByEvent([...list, ...heartbeats], config, {
     canLimit: storage.inbox.takeToken !== undefined,
     canBatch: storage.inbox.commitBatch !== undefined,
+    around: storage.around,
   });
   const external = list.map(({ definition }) => definition).filter(isExternal);
 
