@@ -114,6 +114,7 @@ export function consumerMetrics(mailroom: IMailroom, consumer: IInboxConsumer) {
     failed: counter('MessagesFailed'),
     rejected: counter('MessagesRejected'),
     superseded: counter('MessagesSuperseded'),
+    stale: counter('MessagesStale'),
     outOfOrder: counter('MessagesOutOfOrder'),
     tableFailures: counter('TableFailures'),
     attemptsOverThree: counter('AttemptsOverThree'),

@@ -21,7 +21,7 @@ const TROUBLE: StatusDocument = {
   consumers: {
     worker: {
       ...{ queued: 0, inFlight: 0, backlog: 0, deadLetters: 3, undelivered: 0, forwardsTo: null },
-      ...{ failed: 6, rejected: 3, unreadable: 0, oldestUnprocessedMs: 0 },
+      ...{ failed: 6, rejected: 3, unreadable: 0, stale: 0, oldestUnprocessedMs: 0 },
     },
   },
 };

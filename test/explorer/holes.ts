@@ -32,6 +32,8 @@ import { RETENTION_HOLES } from './retention-holes.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
 import { SCHEDULED_HOLES } from './scheduled-holes.ts';
 import { scheduledScenarios } from './scheduled-scenarios.ts';
+import { STALE_HOLES } from './stale-holes.ts';
+import { staleScenarios } from './stale-scenarios.ts';
 import { THAW_HOLES } from './thaw-holes.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
 import { UNREADABLE_HOLES } from './unreadable-holes.ts';
@@ -69,6 +71,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
   ...ORDER_HOLES.map((hole) => planted('inbox', hole, orderScenarios)),
   ...LIMIT_HOLES.map((hole) => planted('inbox', hole, limitScenarios)),
+  ...STALE_HOLES.map((hole) => planted('inbox', hole, staleScenarios)),
   ...BRIDGE_HOLES.map((hole) => planted('bridge', hole, bridgeScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),

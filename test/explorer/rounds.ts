@@ -14,6 +14,7 @@ import { type Bounds, relayScenarios } from './relay-scenarios.ts';
 import { resendScenarios } from './resend-scenarios.ts';
 import { retentionScenarios } from './retention-scenarios.ts';
 import { scheduledScenarios } from './scheduled-scenarios.ts';
+import { staleScenarios } from './stale-scenarios.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
 import { unreadableScenarios } from './unreadable-scenarios.ts';
 import { versionScenarios } from './version-scenarios.ts';
@@ -73,6 +74,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...rejectionScenarios(bounds),
     ...orderScenarios(bounds),
     ...limitScenarios(bounds),
+    ...staleScenarios(bounds),
     ...bridgeScenarios(bounds),
   ];
 }

@@ -39,6 +39,23 @@ export function inboxContract(name: string, open: () => Promise<TestedInbox>): v
     return { ...tested, message, take, claimed, failed, row, isSuspect };
   }
 
+  describe(`${name}: a stale message`, () => {
+    test('is discarded under its claim, once, and its row expires as one of a processed message', async () => {
+      const { inbox, claimed, take, failed, row } = await opened();
+      await failed(await claimed());
+      const held = await claimed(NEXT_RUN);
+      expect(await inbox.discardStale(held)).toBeUndefined();
+      expect(await inbox.discardStale(held)).toBeUndefined(); // an earlier try whose answer was lost
+      const ended = await row();
+      expect(ended).toMatchObject({ status: 'DISCARDED', reason: 'STALE', fence: held.fence });
+      expect(ended).not.toHaveProperty('discardedBy', expect.anything());
+      expect(await take(NEXT_RUN)).toEqual({ status: 'processed', result: undefined });
+      expect(
+        await inbox.startEffect({ claim: held, name: 'charge', run: 1 }).catch((error) => error.code),
+      ).toBe('FENCE_LOST');
+    });
+  });
+
   describe(`${name}: a claim`, () => {
     test('is granted once, until its lease or its function ends', async () => {
       const { take, claimed, clock, row } = await opened();
@@ -91,6 +108,7 @@ export function inboxContract(name: string, open: () => Promise<TestedInbox>): v
       expect(await inbox.cutOff(old, broken, 0, {})).toMatchObject({ status: 'leased' });
       expect(await inbox.markOutOfTime(old, broken, false)).toMatchObject({ status: 'leased' });
       expect(await inbox.reject(old, broken, {})).toMatchObject({ status: 'leased' });
+      expect(await inbox.discardStale(old)).toMatchObject({ status: 'leased' });
       await expect(inbox.renew(old)).rejects.toMatchObject({ code: 'FENCE_LOST' });
       expect(await row()).toMatchObject({ status: 'PROCESSING', fence: held.fence });
       expect(await inbox.complete(held, { n: 1 })).toBeUndefined();

@@ -149,7 +149,7 @@ function unrest(parts: ConsumerParts): string | undefined {
   }
   for (const id of eventIds) {
     const { status, expiresAt } = messageRow(parts, id) ?? { status: 'without a row' };
-    // Only an operator discards.
+    // Only an operator discards, and a consumer what is stale.
     if (status !== 'PROCESSED' && status !== 'DISCARDED')
       return `The message is stuck: it is ${String(status)}`;
     if (expiresAt === undefined) return 'The row of a processed message never expires';

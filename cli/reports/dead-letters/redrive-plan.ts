@@ -1,8 +1,9 @@
 import { jsonObject } from '../../../lambdas/runtime/base/json.ts';
 import { MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { entryBytes, PUT_EVENTS_BYTES_MAX } from '../../../lambdas/runtime/bus/event-bus.ts';
-import { TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
+import { STALE, TOO_OLD } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../../../lambdas/runtime/inbox/inbox-history.ts';
+import { effectStates, hasNoEffect } from '../../../lambdas/runtime/inbox/started-effects.ts';
 import type { ConsumerEntry } from '../../../lambdas/runtime/operations/directory.ts';
 import type { SweepRange } from '../../../lambdas/runtime/relay/sweep-range.ts';
 import type { Check } from '../../../lambdas/runtime/sources/sqs/check-messages.ts';
@@ -10,7 +11,7 @@ import { isEventId } from '../../../lambdas/runtime/store/event-id.ts';
 import type { InboxHistory } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { SHARDS_MAX } from '../../../lambdas/runtime/store/outbox-partition.ts';
 import type { OutboxRow } from '../../../lambdas/runtime/store/outbox-row.ts';
-import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
+import { isUnreadable, readable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import { eachOf } from '../../deployment/rows-reader.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
 import type { FoundProblem } from '../checks/check.ts';
@@ -25,6 +26,7 @@ export const REDRIVE_VERDICTS = [
   'fails',
   'handled',
   'superseded',
+  'stale',
   'unsent',
   'too-old',
   'out-of-order',
@@ -36,7 +38,7 @@ export const REDRIVE_VERDICTS = [
 /**
  * The effect of a redrive on a dead letter: it is already `handled`; it `runs` again; it would be absorbed without a run, because it is
  * `superseded`: a number of its aggregate from its own on was applied or passed over; it still `fails`, because today's code cannot
- * read it; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `out-of-order`,
+ * read it; it is `stale`: it has waited for longer than its handler takes; it is replaced by an event that may be `unsent`; it is `too-old` to know whether it ran before; it is `out-of-order`,
  * because it would wait in vain for an earlier event of its aggregate; it is `busy`, because a
  * worker holds its lease or it is retried soon; its row is `unreadable`; or its `row-deleted` by hand leaves its side effects unknown.
  */
@@ -105,6 +107,7 @@ export async function judgeDeadLetters(
       };
     const tooOld = isTooOld(deadLetter, consumer, history, deps.now);
     if (tooOld) return { ...deadLetter, verdict: 'too-old', code: TOO_OLD };
+    if (isStale(deadLetter, check, deps.now)) return { ...deadLetter, verdict: 'stale', code: STALE };
     return { ...deadLetter, ...isOrdered(deadLetter), verdict: 'runs' };
   });
   if (orders === undefined) return judged;
@@ -145,6 +148,12 @@ export function isTooOld(
     return !isUnreadable(row) && row.status === 'REJECTED' && row.reason === TOO_OLD && !row.runAnyway;
   const inbox = { clock: { now: () => now }, inboxRetentionDays, inboxSince, memory: { history } };
   return forgottenBecause(inbox, eventId) !== undefined;
+}
+
+/** True if the consumer would discard it: its handler no longer takes it, and no effect of it has happened, nor may have. */
+function isStale({ row }: DeadLetter, check: Check | undefined, now: number): boolean {
+  if (check?.ok !== true || check.staleFrom === undefined || now <= check.staleFrom) return false;
+  return hasNoEffect(effectStates(readable(row)?.effects ?? {}, now));
 }
 
 async function judgeDeadEvent({ outbox }: StoredRows, deadLetter: DeadLetter): Promise<JudgedDeadLetter> {

@@ -36,6 +36,7 @@ export function remediesText(
   const commandsOf: Remedies = {
     fails: (fails) => failing(source, fails, all, clock.now()),
     superseded: (letters) => letters.map(({ id }) => shell`dlq discard ${source.name} ${id}`),
+    stale: (letters) => letters.map(({ id }) => resendLine(source.name, id)),
     // The message may still be in the queue: the inbox absorbs a duplicate, and the row of the old event refuses any other event.
     unsent: (letters) => letters.map(({ id }) => resendLine(source.name, id)),
     'too-old': (letters) => letters.map((letter) => tooOld(source, letter)),

@@ -13,6 +13,7 @@ export const VERDICT_LABELS: Readonly<Record<RedriveVerdict, string>> = {
   handled: 'handled',
   fails: 'would fail',
   superseded: 'superseded',
+  stale: 'stale',
   unsent: 'maybe unsent',
   'too-old': 'too old',
   'out-of-order': 'out of order',
@@ -73,6 +74,8 @@ const TODOS: Readonly<Record<RedriveVerdict, (source: string, pronouns: Pronouns
     `Kept: the deployed code refuses ${it}. Deploy code that accepts ${it}, resend ${it} with other data, or discard ${it}`,
   superseded: (_, { it, its }) =>
     `Kept: a redrive would not run ${it}, because the order has moved past ${it}. If ${its} changes are still needed, do the work by hand, or have ${its} producer publish ${it} under the next number. Then discard ${it}`,
+  stale: (_, { it, they }) =>
+    `Kept: ${they} ${they === 'it' ? 'has' : 'have'} waited for longer than the handler takes, and its consumer would discard ${it}. If the work is still needed, resend ${it} as ${they === 'it' ? 'a new event' : 'new events'}. Otherwise discard ${it}`,
   unsent: (_, { it }) =>
     `Kept: the resend may have stopped before it sent the event that replaces ${it}. Repeat the resend with the same data, or with other data`,
   'too-old': (_, { they, rows }) =>

@@ -278,6 +278,7 @@ function consumerStatus(
     failed,
     rejected,
     unreadable: unreadable.length + unseen.length,
+    stale: recent.filter(({ isStale }) => isStale).length,
     deadLetters: held(depths.get(consumer.deadLetterQueue)),
   };
 }

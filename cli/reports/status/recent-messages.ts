@@ -1,5 +1,6 @@
 import { HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { isHeartbeat } from '../../../lambdas/runtime/events/heartbeat-event.ts';
+import { STALE } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { type InboxState, inboxState } from '../../../lambdas/runtime/inbox/inbox-state.ts';
 import type { Directory } from '../../../lambdas/runtime/operations/directory.ts';
 import { eventIdTime, minuteOf } from '../../../lambdas/runtime/store/event-id.ts';
@@ -18,6 +19,8 @@ export interface RecentMessage {
   /** The latest claims, all of which ended without a result: the function crashed, or its time was up. */
   readonly crashes: number;
   readonly processedAt?: number | undefined;
+  /** Its consumer discarded it because it was stale. */
+  readonly isStale: boolean;
 }
 
 /** A sample of the last hour. */
@@ -95,7 +98,8 @@ async function readMinute(
     const isClaimed = state.is === 'leased' || state.is === 'abandoned';
     const crashes = isClaimed ? (state.row.unfinished ?? 0) + (state.is === 'abandoned' ? 1 : 0) : 0;
     const processedAt = state.is === 'processed' ? state.row.processedAt : undefined;
-    return { ...message, is: state.is, crashes, processedAt };
+    const isStale = state.is === 'discarded' && state.row.reason === STALE;
+    return { ...message, is: state.is, crashes, processedAt, isStale };
   });
   return { messages, unreadable };
 }

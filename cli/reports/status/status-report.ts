@@ -91,6 +91,8 @@ export interface ConsumerStatus {
   readonly rejected: number;
   /** Messages whose row, pointer or hint cannot be read. */
   readonly unreadable: number;
+  /** Messages of the last hour's sample that it discarded as stale. */
+  readonly stale: number;
   /** Messages in its dead-letter queue. */
   readonly deadLetters: number;
 }

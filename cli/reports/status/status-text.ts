@@ -43,6 +43,7 @@ export function statusText(
       outboxText(report),
       scheduledText(report),
       consumersText(report),
+      ...staleText(report),
       ...limitsText(report),
       ...sourceConsumersText(report),
       sourcesText(report),
@@ -122,6 +123,11 @@ function consumersText({ consumers, deadLetterSources, atLeast }: StatusReport):
   if (rows.length === 0) return paint.dim('No consumers.');
   const head = ['consumer', 'queued', 'in flight', 'oldest', 'failed', 'rejected', 'dead letters'];
   return table([...head, ...(hasBridges ? ['forwards to'] : [])], rows);
+}
+
+function staleText({ consumers }: StatusReport): string[] {
+  const rows = Object.entries(consumers).flatMap(([name, { stale }]) => (stale > 0 ? [[name, stale]] : []));
+  return rows.length === 0 ? [] : [table(['discarded as stale', 'sampled events of the last hour'], rows)];
 }
 
 /** The most keys that are shown. */

@@ -9,6 +9,7 @@ import { asClause, clipped, many } from '../../terminal/output.ts';
 import { type ShellText, shell } from '../../terminal/shell.ts';
 import { duration, time } from '../../terminal/times.ts';
 import { tooLarge } from '../dead-letters/redrive-plan.ts';
+import { resendLine } from '../dead-letters/remedies.ts';
 import { judged, waitCommand, waitGroups, waitText } from '../events/waits.ts';
 import { fixLine } from '../findings/findings.ts';
 import { capturedVerdict, isCaptured, isUnlisted, UNLISTED } from './captured-words.ts';
@@ -251,6 +252,10 @@ function skippedByRedrive(
   if (verdict === 'superseded') {
     const text = `${message ?? ''} A redrive would leave it. ${SUPERSEDED_TODO}`.trimStart();
     return { text, next: discardLine(deadLetter) };
+  }
+  if (verdict === 'stale') {
+    const text = `It has waited for longer than its handler takes, so ${consumer.name} would discard it, and a redrive would leave it. If its work is still needed, resend it as a new event:`;
+    return { text, next: resendLine(deadLetter.source.name, deadLetter.id) };
   }
   // Rejected as too old: the words of that case suggest what helps.
   if (verdict !== 'too-old' || row !== undefined) return undefined;

@@ -1,6 +1,8 @@
 import { TARGET_REFUSES } from '../../../lambdas/runtime/base/bridge-receipt.ts';
+import { STALE } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { atHome } from '../../../lambdas/runtime/operations/bus-consumers.ts';
-import type { InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
+import { eventIdTime, isEventId } from '../../../lambdas/runtime/store/event-id.ts';
+import type { DiscardedRow, InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
 import { isClosed, refusalCode } from '../../deployment/refusal-code.ts';
 import { replacementOf } from '../../deployment/resent-event.ts';
 import { limitText, unfinishedText } from '../../deployment/row-text.ts';
@@ -40,7 +42,10 @@ export const WORDS: Readonly<Record<MessageCase, CaseWords>> = {
   processed: { state: 'processed', text: () => '' },
   discarded: {
     state: 'discarded',
-    text: ({ name, consumer, row }) => `${name} was discarded for ${consumer.name} by ${discarderText(row)}.`,
+    text: ({ name, consumer, row, event }) =>
+      row?.status === 'DISCARDED' && row.reason === STALE
+        ? staleText(consumer.name, name, row, event.eventId)
+        : `${name} was discarded for ${consumer.name} by ${discarderText(row)}.`,
   },
   leased: { state: 'processing', text: leasedText },
   abandoned: { state: 'retrying', text: abandonedText, next: logsOf },
@@ -163,6 +168,13 @@ function isRefused({ deadLetter }: MessageFacts): boolean {
 export function causeText({ event: { resent }, row }: MessageFacts): string {
   if (resent === undefined || row === undefined || row.status === 'PROCESSED') return '';
   return ` An operator sent it in place of ${resent.causationId}.`;
+}
+
+/** Says that a consumer has discarded a message by itself. */
+function staleText(consumer: string, name: string, { discardedAt }: DiscardedRow, eventId: string): string {
+  const isKnown = discardedAt !== undefined && isEventId(eventId);
+  const waitedFor = isKnown ? ` for ${duration(discardedAt - eventIdTime(eventId))}, longer` : ' for longer';
+  return `${consumer} discarded ${name} as stale: it had waited${waitedFor} than its handler takes. No effect of it has happened.`;
 }
 
 /** Names the operator who discarded a message, and the event that runs in its place. */

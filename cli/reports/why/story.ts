@@ -1,5 +1,6 @@
 import { receiptText } from '../../../lambdas/runtime/base/bridge-receipt.ts';
 import { fingerprint } from '../../../lambdas/runtime/base/fingerprint.ts';
+import { STALE } from '../../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { pastAttemptsOf } from '../../../lambdas/runtime/inbox/past-attempts.ts';
 import { isExternalEventId } from '../../../lambdas/runtime/store/external-id.ts';
 import type { AttemptEnd, InboxRow } from '../../../lambdas/runtime/store/inbox-row.ts';
@@ -119,7 +120,7 @@ function messageStory(message: ToldMessage): OwnLine[] {
   }
   if (row !== undefined) lines.push(...pastStory(message, row));
   if (row !== undefined && wasRedriven(row)) lines.push(tell('redriven', null, 'rejected, then redriven'));
-  if (row?.claimedAt !== undefined && limitText(row) === undefined)
+  if (row?.claimedAt !== undefined && limitText(row) === undefined && !isStale(row))
     lines.push(tell('claimed', row.claimedAt, `${attemptText(row.attempts, consumer.maxAttempts)} started`));
   if (row !== undefined)
     lines.push(
@@ -164,10 +165,16 @@ const ENDED: Readonly<Record<AttemptEnd['ended'], string>> = {
   waited: 'waited as its handler asked, without counting',
 };
 
+/** Its last claim started no attempt. */
+function isStale(row: InboxRow): boolean {
+  return row.status === 'DISCARDED' && row.reason === STALE;
+}
+
 /** True if a message was rejected before its present state: its attempts begin again at 1 then. */
 function wasRedriven(row: InboxRow): boolean {
   const isResolved = row.status === 'PROCESSED' && row.resolvedBy !== undefined;
-  const isStillRejected = row.status === 'REJECTED' || row.status === 'DISCARDED' || isResolved;
+  const isStillRejected =
+    row.status === 'REJECTED' || (row.status === 'DISCARDED' && !isStale(row)) || isResolved;
   return (row.rejectedIds?.size ?? 0) > (isStillRejected ? 1 : 0);
 }
 
@@ -195,6 +202,10 @@ function statusStory({ consumer, failedAt }: ToldMessage, row: InboxRow): OwnLin
       return [tell('rejected', row.rejectedAt, text)];
     }
     case 'DISCARDED': {
+      if (isStale(row)) {
+        const text = 'discarded as stale: it had waited for longer than its handler takes';
+        return [tell('discarded', row.discardedAt, text)];
+      }
       const inPlace =
         row.replacedBy === undefined ? '' : `, and sent again with other data as ${row.replacedBy},`;
       const text = `discarded${inPlace} ${who(row.discardedBy, row.discardedReason)}`;

@@ -34,7 +34,7 @@ export type BatchHandler = TransactionalHandler & Required<Pick<TransactionalHan
 export function transactionalBatch<E extends HandledDefinition>(
   definition: E,
   handle: (events: readonly EventOf<E>[], ctx: BatchContext) => Promise<BatchCommit>,
-  { rejected, ...more }: Pick<HandlerOptions<E>, 'rejected'> = {},
+  { rejected, ...more }: Pick<HandlerOptions<E>, 'rejected' | 'expiresInMs'> = {},
 ): Handler {
   if (typeof handle !== 'function')
     throw new MailroomError(

@@ -7,6 +7,7 @@ import type { TracerSpan } from '../observe/tracer.ts';
 import type { CausedDraft } from './batch-commit.ts';
 import { type BatchHandler, batchCommitOf } from './batch-handler.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
+import { hasExpired } from './expiry.ts';
 import type { BatchEnd, CommitFailure } from './inbox-port.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { freshEvent } from './message.ts';
@@ -55,12 +56,10 @@ export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<voi
 }
 
 /** The envelope of a message that may share a transaction; `undefined` if it must be processed on its own. */
-async function readable(
-  { handler }: MessageSet,
-  { inbox, delivery }: Received,
-): Promise<HandledEvent | undefined> {
+async function readable({ handler }: MessageSet, received: Received): Promise<HandledEvent | undefined> {
+  const { inbox, delivery } = received;
   const { content, body, message } = delivery;
-  if (!('envelope' in content)) return undefined;
+  if (!('envelope' in content) || hasExpired(received, handler)) return undefined;
   try {
     await inbox.open();
     if (forgottenBecause(inbox.rules, message.eventId) !== undefined) return undefined;

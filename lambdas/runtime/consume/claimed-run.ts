@@ -4,6 +4,7 @@ import { effectStates } from '../inbox/started-effects.ts';
 import { withLogFields } from '../observe/telemetry-wrappers.ts';
 import { reportEffectsAtEnd, reportEffectsInDoubt } from './claimed-effects.ts';
 import type { ClaimedMessage, Received } from './consumer-context.ts';
+import { isStale } from './expiry.ts';
 import type { LeasedHandler } from './handler.ts';
 import { type LeasedRun, runLeased } from './leased-run.ts';
 import { type ClaimEnd, endingOf, record, spentBefore } from './run-ending.ts';
@@ -32,6 +33,10 @@ export async function claimAndRun(
   if (result.status !== 'claimed') return result;
   const claimed = claimedOf(received, result.claim);
   const { config, claim, telemetry } = claimed;
+  if (isStale(claimed, handler)) {
+    const write = () => inbox.discardStale(claim);
+    return record(claimed, { write, end: { is: 'stale' }, failedUntil: 'never' });
+  }
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   // The last attempt ended without a result, as recorded in the row.
   const isSpent = claim.attempt > config.maxAttempts;

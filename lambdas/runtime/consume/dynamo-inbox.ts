@@ -1,7 +1,7 @@
 import { isMailroomError } from '../base/errors.ts';
 import type { Message } from '../inbox/inbox.ts';
 import { rowOf } from '../inbox/inbox-admission.ts';
-import { cutOff, failed, outOfTime, released } from '../inbox/inbox-transitions.ts';
+import { cutOff, discardedAsStale, failed, outOfTime, released } from '../inbox/inbox-transitions.ts';
 import { claimMessage } from '../store/dynamo/inbox-claim.ts';
 import {
   commitBatch,
@@ -78,6 +78,7 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     renew: (claim) => renewLease(inbox, claim),
     complete: (claim, result) => completeMessage(inbox, claim, result),
     supersede: (claim, by) => supersedeMessage(inbox, claim, by),
+    discardStale: (claim) => writeUnderFence(inbox, claim, discardedAsStale(inbox)),
     fail: (claim, ...end) => writeUnderFence(inbox, claim, failed(inbox, claim, ...end)),
     release: (claim, ...end) => writeUnderFence(inbox, claim, released(inbox, claim, ...end)),
     cutOff: (claim, ...end) => writeUnderFence(inbox, claim, cutOff(inbox, claim, ...end)),

@@ -201,6 +201,15 @@ export interface HandlerOptions<E extends HandledDefinition> {
    * @default the consumer's `order`
    */
   readonly order?: LatestOrder | undefined;
+  /**
+   * The time after which a message is stale: no attempt starts for it any more, unless an effect of an earlier one has happened, or may have. It is
+   * discarded, counted as `MessagesStale` and logged. Counted from the commit of its event, or from the time when a scheduled event was due; of an
+   * external event, from its arrival in the queue. Milliseconds: from 1,000, and less than the inbox retention. Not with `order: strict`: see
+   * docs/stale.md.
+   *
+   * @default a message is processed however long it has waited
+   */
+  readonly expiresInMs?: number | undefined;
 }
 
 /** Options of {@link leased}. */
@@ -234,6 +243,8 @@ export interface LeasedHandler {
   readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */
   readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
+  /** Its {@link HandlerOptions.expiresInMs}. */
+  readonly expiresInMs?: number | undefined;
   /** Its {@link LeasedOptions.limit}. */
   readonly limit?: HandlerLimit | undefined;
   /** The function around it, which its consumer sets. */
@@ -256,6 +267,8 @@ export interface TransactionalHandler {
   readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */
   readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
+  /** Its {@link HandlerOptions.expiresInMs}. */
+  readonly expiresInMs?: number | undefined;
 }
 
 /**
@@ -274,9 +287,9 @@ export interface TransactionalHandler {
 export function leased<E extends HandledDefinition>(
   definition: E,
   handle: (event: EventOf<E>, ctx: LeasedContext) => Promise<unknown>,
-  { rejected, order, limit }: LeasedOptions<E> = {},
+  { rejected, order, limit, expiresInMs }: LeasedOptions<E> = {},
 ): Handler {
-  return { kind: 'leased', definition, handle, rejected, order, limit };
+  return { kind: 'leased', definition, handle, rejected, order, limit, expiresInMs };
 }
 
 /**

@@ -52,6 +52,7 @@ export interface Inbox {
   renew(claim: Claim): Promise<unknown>;
   complete(claim: Claim, result: unknown): Promise<InboxRefusal | undefined>;
   supersede(claim: Claim, by: number): Promise<InboxRefusal | undefined>;
+  discardStale(claim: Claim): Promise<InboxRefusal | undefined>;
   fail(
     claim: Claim,
     error: unknown,

@@ -5,11 +5,11 @@ import type { InboxRefusal } from '../inbox/inbox.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { OUTCOME } from '../observe/message-spans.ts';
 import type { Telemetry } from '../observe/telemetry.ts';
-import { eventIdTime, isEventId, isUnreadableId } from '../store/event-id.ts';
-import { isExternalEventId } from '../store/external-id.ts';
+import { isUnreadableId } from '../store/event-id.ts';
 import { reportEffectsOfUnclaimed } from './claimed-effects.ts';
 import type { Received } from './consumer-context.ts';
 import { deliversHeartbeat } from './delivery.ts';
+import { waitsSince } from './expiry.ts';
 import { writeHint } from './failed-hints.ts';
 
 /** The code in the log line of a worker that has lost its message. */
@@ -36,6 +36,7 @@ type SpanOutcome =
   | 'skipped'
   | 'duplicate'
   | 'superseded'
+  | 'stale'
   | 'rejected'
   | 'failed'
   | 'retry-later'
@@ -55,7 +56,7 @@ interface Failure {
 }
 
 /** The end of a message in this invocation, as it is decided and before it is reported. */
-export type MessageEnd = Failure | { readonly is: 'processed' | 'superseded' };
+export type MessageEnd = Failure | { readonly is: 'processed' | 'superseded' | 'stale' };
 
 /** The metric and the log line of each failure. One without a text is part of the ordinary course. */
 const REPORTED: Readonly<
@@ -88,15 +89,22 @@ export function report(received: Received, finding: MessageEnd): MessageOutcome 
   if ('error' in finding) return reportFailure(received, finding);
   span.set(OUTCOME, finding.is satisfies SpanOutcome);
   if (finding.is === 'superseded') telemetry.count('MessagesSuperseded');
+  if (finding.is === 'stale') reportStale(received);
   // A heartbeat is not counted: the latency of an idle consumer would be that of heartbeats, and one that fails at every message would seem
   // to process some.
-  if (finding.is === 'superseded' || deliversHeartbeat(delivery)) return { kind: 'done' };
-  const { eventId, sentAt } = delivery.message;
+  if (finding.is !== 'processed' || deliversHeartbeat(delivery)) return { kind: 'done' };
   telemetry.count('MessagesProcessed');
-  // An external event has no commit; its latency counts from its arrival in the queue.
-  const since = isEventId(eventId) ? eventIdTime(eventId) : isExternalEventId(eventId) ? sentAt : undefined;
+  const since = waitsSince(delivery.message);
   if (since !== undefined) telemetry.duration('ProcessLatency', clock.now() - since);
   return { kind: 'done' };
+}
+
+function reportStale({ telemetry, clock, delivery }: Received): void {
+  telemetry.count('MessagesStale');
+  const since = waitsSince(delivery.message);
+  telemetry.log.warn('A message was discarded as stale: it had waited for longer than its handler takes', {
+    ...(since !== undefined && { waitedMs: clock.now() - since }),
+  });
 }
 
 function reportFailure({ telemetry, span }: Received, { is, error, afterMs = 0 }: Failure): ShownAgain {

@@ -9,6 +9,7 @@ import { checkBatches } from './batch-handler.ts';
 import { claimAndRun } from './claimed-run.ts';
 import { type ConsumerContext, envelopeOf, type Received, receivedOf } from './consumer-context.ts';
 import { type Delivery, deliversHeartbeat } from './delivery.ts';
+import { checkExpiry, hasExpired } from './expiry.ts';
 import type { Handler } from './handler.ts';
 import { checkLimits } from './limits.ts';
 import { type DeliveredEvent, type Handlers, handlerOf, refText } from './message.ts';
@@ -81,7 +82,10 @@ export async function receive(
       if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
       // A redelivered message may have killed its process, so its attempts must be counted.
       const claimFirst =
-        mayHaveRow || receives > 1 || forgottenBecause(inbox.rules, message.eventId) !== undefined;
+        mayHaveRow ||
+        hasExpired(passed, handler) ||
+        receives > 1 ||
+        forgottenBecause(inbox.rules, message.eventId) !== undefined;
       const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, unclaimed and is not counted.
@@ -142,6 +146,7 @@ export function handlersByEvent(
     orderOfHandler(handler, config); // refuses an order that it cannot have
     byEvent.set(event, handler.definition === HEARTBEAT ? handler : { ...handler, around });
   }
+  checkExpiry(handlers, config);
   checkLimits(handlers, config, canLimit);
   checkBatches(handlers, config, canBatch);
   return byEvent;

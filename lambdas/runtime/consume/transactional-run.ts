@@ -97,6 +97,7 @@ export function asLeased(
   return {
     kind: 'leased',
     definition: handler.definition,
+    expiresInMs: handler.expiresInMs,
     handle: async (_event: HandledEvent, given) => {
       await onFreshReads(ctx, given.remainingMs, async () => {
         const event = await freshEvent(handler.definition, envelope);

@@ -1,5 +1,6 @@
 import type { LatestOrder } from '../base/order.ts';
 import type {
+  HandlerOptions,
   LeasedContext,
   LeasedHandler,
   RejectedContext,
@@ -65,6 +66,8 @@ export interface DatabaseHandlerOptions<E extends HandledDefinition, Tx> {
     | undefined;
   /** Absorbs events that are older than the last one applied. The definition must declare `sequence`. @default the consumer's `order` */
   readonly order?: LatestOrder | undefined;
+  /** As {@link HandlerOptions.expiresInMs}. @default a message is processed however long it has waited */
+  readonly expiresInMs?: number | undefined;
 }
 
 /** A handler of a consumer whose inbox is in a database, made by {@link postgresHandlers} or {@link mysqlHandlers}. */
@@ -83,6 +86,8 @@ export interface DatabaseHandler<Tx> {
   readonly rejected?:
     | ((event: never, ctx: DatabaseRejectedContext<Tx>) => Promise<DatabaseCommit>)
     | undefined;
+  /** Its {@link DatabaseHandlerOptions.expiresInMs}. */
+  readonly expiresInMs?: number | undefined;
 }
 
 /** The two kinds of handlers, with the transaction of one database. */

@@ -13,6 +13,9 @@ export const ALONE_FROM = 2;
 /** The reason for rejecting a message that is older than the inbox retention and has no row. */
 export const TOO_OLD = 'EVENT_TOO_OLD' satisfies MailroomErrorCode;
 
+/** The reason of a message that its consumer discarded because it had waited for longer than its handler takes. */
+export const STALE = 'STALE';
+
 /** Every transition under a claim: this worker still holds the message. */
 export function ours({ fence }: Claim): RowsBefore {
   return { status: ['PROCESSING'], fence };

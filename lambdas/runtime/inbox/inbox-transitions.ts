@@ -5,7 +5,7 @@ import type { AskedWait } from '../store/inbox-row.ts';
 import type { GatedPlace } from '../store/last-sequence.ts';
 import { SPARE_DAYS } from '../store/row-expiry.ts';
 import type { Claim, InboxRules, Message } from './inbox.ts';
-import { ALONE_FROM, TOO_OLD } from './inbox-conditions.ts';
+import { ALONE_FROM, STALE, TOO_OLD } from './inbox-conditions.ts';
 import type { EffectStates } from './past-attempts.ts';
 import { FINAL_REMOVES, type RowTransition } from './row-transition.ts';
 import { attemptCause, rejectionCause, rowCause } from './stored-cause.ts';
@@ -104,6 +104,16 @@ export function processed(
     set: { status: 'PROCESSED', processedAt: clock.now(), ...more },
     keepDays: inboxRetentionDays + SPARE_DAYS,
     clear: FINAL_REMOVES,
+  };
+}
+
+/** It has waited for too long, under its claim: DISCARDED, for a reason that no operator's decision has. */
+export function discardedAsStale({ clock, inboxRetentionDays }: InboxRules): RowTransition {
+  return {
+    set: { status: 'DISCARDED', discardedAt: clock.now(), reason: STALE },
+    count: 'taken-back', // the claim started no attempt
+    keepDays: inboxRetentionDays + SPARE_DAYS,
+    clear: FINAL_REMOVES.filter((name) => name !== 'reason'),
   };
 }
 

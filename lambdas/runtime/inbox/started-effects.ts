@@ -74,6 +74,11 @@ export function effectStates(
   );
 }
 
+/** Returns true for a message of which no effect has happened, nor may have. @param states - as {@link effectStates} returns them */
+export function hasNoEffect(states: ReadonlyMap<string, EffectState | undefined>): boolean {
+  return [...states.values()].every((state) => state === 'nothing-happened');
+}
+
 /** Returns how a stored effect ended. */
 export function effectState(
   { status, endsBy, nothingHappened }: Pick<StoredEffect, 'status' | 'endsBy' | 'nothingHappened'>,

@@ -39,6 +39,7 @@ export type MetricName =
   | 'TableFailures'
   | 'MessagesRejected'
   | 'MessagesSuperseded'
+  | 'MessagesStale'
   | 'MessagesOutOfOrder'
   | 'AttemptsOverThree'
   | 'LeasesExpired'

@@ -1,7 +1,7 @@
 import type { EffectState, StoredEffect } from './stored-effect.ts';
 import type { Key } from './table.ts';
 
-/** The state of an inbox row. `DISCARDED`: an operator discarded a rejected message. */
+/** The state of an inbox row. `DISCARDED`: an operator discarded a rejected message, or it was stale. */
 export type InboxStatus = 'PROCESSING' | 'PROCESSED' | 'FAILED' | 'REJECTED' | 'DISCARDED';
 
 /**
@@ -97,8 +97,10 @@ export interface ProcessedRow extends MessageRow<'PROCESSED'> {
   readonly expiresAt?: number | undefined;
 }
 
-/** The row of a rejected message that an operator discarded. */
+/** The row of a message that never runs: an operator discarded it after its rejection, or its consumer because it was stale. */
 export interface DiscardedRow extends MessageRow<'DISCARDED'> {
+  /** `STALE`: it had waited for longer than its handler takes. Absent: an operator discarded it. */
+  readonly reason?: string | undefined;
   /** Present if its handler's `rejected` function committed with it. */
   readonly commitId?: string | undefined;
   readonly discardedAt?: number | undefined;

@@ -1,7 +1,7 @@
 import { resentEventId } from '../../../cli/changes/resend/resend-plan.ts';
 import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { latest } from '../../../lambdas/runtime/base/order.ts';
-import { DAY_MS } from '../../../lambdas/runtime/base/units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
 import type { Settlement } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import {
@@ -62,6 +62,14 @@ async function limited(): Promise<Rig> {
   const bucket = { ...limitKey(limit, 'merchant-7'), schema: 1, everyMs: 100, burstMs: 1_900, expiresAt: 0 };
   await rig.table.write({ Put: { Item: { ...bucket, nextAt: rig.clock.now() + 10_000 } } });
   await rig.deliver(leased(OrderPlaced, async () => {}, { limit }));
+  return rig;
+}
+
+/** A message that has waited for longer than its handler takes. */
+async function stale(): Promise<Rig> {
+  const rig = await sent();
+  await rig.clock.advance(HOUR_MS);
+  await rig.deliver(leased(OrderPlaced, async () => {}, { expiresInMs: MINUTE_MS }));
   return rig;
 }
 
@@ -145,6 +153,7 @@ export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     await discardMessage(rig, { ...decision, reason: 'a test order' });
     return inboxRow(rig);
   },
+  'Inbox row: DISCARDED, stale': async () => inboxRow(await stale()),
   'Inbox row: DISCARDED, another event was sent in its place': async () => {
     const rig = await delivered(refuses());
     const replacedBy = resentEventId(decision.consumer, EVENT_ID, { orderId: '42', totalCents: 4300 });

@@ -1,9 +1,11 @@
 import type { SQSBatchResponse } from 'aws-lambda';
 import type { ProcessingConfig } from '../../base/consumer-config.ts';
 import { errorCode, errorMessage } from '../../base/errors.ts';
+import { staleFrom } from '../../consume/expiry.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from '../../consume/message.ts';
 import { placeOf } from '../../consume/order-gate.ts';
 import type { ExternalSubscription } from '../../events/external-event.ts';
+import { isEventId } from '../../store/event-id.ts';
 import type { PlaceInOrder } from '../../store/inbox-row.ts';
 
 /**
@@ -26,6 +28,8 @@ export type Check = CheckedPlace &
         readonly type: string;
         /** Its handler has a `rejected` function. @default false */
         readonly rejects?: boolean;
+        /** When it is stale, epoch milliseconds. Absent if its handler takes it however old. */
+        readonly staleFrom?: number;
       }
     | { readonly ok: false; readonly code: string; readonly message: string }
   );
@@ -74,7 +78,15 @@ async function checkMessage(
     const handler = handlerOf(handlers, config.consumer, delivered);
     order = placeOf({ config }, handler, delivered.envelope);
     await readEvent(handler.definition, delivered.envelope);
-    return { ok: true, eventId, type, ...(handler.rejected !== undefined && { rejects: true }), ...place() };
+    const stale = isEventId(eventId) ? staleFrom(handler, { eventId }) : undefined;
+    return {
+      ok: true,
+      eventId,
+      type,
+      ...(handler.rejected !== undefined && { rejects: true }),
+      ...(stale !== undefined && { staleFrom: stale }),
+      ...place(),
+    };
   } catch (error) {
     return { ok: false, code: errorCode(error), message: errorMessage(error), ...place() };
   }

@@ -3,7 +3,15 @@ import type { Claim, InboxSettings } from '../../inbox/inbox.ts';
 import { fenceLost, isOurs, refusalBy } from '../../inbox/inbox-admission.ts';
 import { ours } from '../../inbox/inbox-conditions.ts';
 import { openedNow } from '../../inbox/inbox-history.ts';
-import { cutOff, failed, outOfTime, processed, released, resultJson } from '../../inbox/inbox-transitions.ts';
+import {
+  cutOff,
+  discardedAsStale,
+  failed,
+  outOfTime,
+  processed,
+  released,
+  resultJson,
+} from '../../inbox/inbox-transitions.ts';
 import { unreadableMark } from '../event-id.ts';
 import { applied } from '../last-sequence.ts';
 import { encoded, epochMs, FROM_NOW, KEY, NOW, numberText, textParameter } from './expressions.ts';
@@ -36,6 +44,7 @@ export function mysqlInbox<Tx>({
     read: (eventId) => readRow(ctx, ctx.database, eventId),
     lastSequence: (key) => readLastSequence(ctx.database, key),
     supersede: (held, supersededBy) => underFence(ctx, held, processed(rules, { supersededBy })),
+    discardStale: (held) => underFence(ctx, held, discardedAsStale(rules)),
     claim: (message, options) => claim(ctx, message, options),
     renew: (held) => renew(ctx, held),
     complete: (held, result) =>

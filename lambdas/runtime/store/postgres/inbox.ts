@@ -2,7 +2,15 @@ import type { Inbox } from '../../consume/inbox-port.ts';
 import type { Claim, InboxSettings } from '../../inbox/inbox.ts';
 import { fenceLost, refusalBy } from '../../inbox/inbox-admission.ts';
 import { openedNow } from '../../inbox/inbox-history.ts';
-import { cutOff, failed, outOfTime, processed, released, resultJson } from '../../inbox/inbox-transitions.ts';
+import {
+  cutOff,
+  discardedAsStale,
+  failed,
+  outOfTime,
+  processed,
+  released,
+  resultJson,
+} from '../../inbox/inbox-transitions.ts';
 import { unreadableMark } from '../event-id.ts';
 import { applied } from '../last-sequence.ts';
 import { claim, reject, rejectUnclaimed } from './inbox-claim.ts';
@@ -39,6 +47,7 @@ export function postgresInbox<Tx>({
     read: (eventId) => readRow(ctx, ctx.database, eventId),
     lastSequence: (key) => onceMore(() => readLastSequence(ctx.database, key)),
     supersede: (held, supersededBy) => underFence(ctx, held, processed(rules, { supersededBy })),
+    discardStale: (held) => underFence(ctx, held, discardedAsStale(rules)),
     claim: (message, options) => claim(ctx, message, options),
     renew: (held) => renew(ctx, held),
     complete: (held, result) =>
