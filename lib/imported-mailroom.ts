@@ -41,6 +41,7 @@ export class ImportedMailroom extends MailroomBase {
   readonly _shared = true;
   readonly _watchers: QueueWatchers;
   readonly _environment: Readonly<Record<string, string>>;
+  readonly _payloads = undefined;
   protected readonly outbox = PLACEHOLDERS;
 
   constructor(scope: Construct, id: string, tableName: string) {

@@ -86,7 +86,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
       ...placeProblems(props.mailroom, this),
       ...functionProblems(this, props),
       ...bridgeProblems(props),
-      ...subscriptionProblems(this, props),
+      ...subscriptionProblems(this, props, settings),
       ...orderProblems(props),
       ...publishesProblems(props.service, props.publishes ?? []),
       ...existingQueueProblems(props, settings),

@@ -50,6 +50,7 @@ export {
   type OutboxHeartbeatProps,
 } from './mailroom/outbox-heartbeat.ts';
 export { OutboxRelay, type OutboxRelayOptions, type OutboxRelayProps } from './mailroom/outbox-relay.ts';
+export type { PayloadOptions } from './mailroom/payload-bucket.ts';
 export type { IMailroomTable } from './mailroom/row-grants.ts';
 export { Mailroom } from './mailroom.ts';
 export type { AlarmTopics } from './monitoring/alarm-plan.ts';

@@ -3,6 +3,7 @@ import type { IEventBus } from 'aws-cdk-lib/aws-events';
 import type { IRole } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { Function as LambdaFunction, Tracing } from 'aws-cdk-lib/aws-lambda';
+import type { IBucket } from 'aws-cdk-lib/aws-s3';
 import type { Construct } from 'constructs';
 import { atOnceSettings } from '../lambdas/runtime/base/config.ts';
 import type { PropNames } from '../lambdas/runtime/base/given-names.ts';
@@ -33,6 +34,7 @@ import {
   type OutboxHeartbeatProps,
 } from './mailroom/outbox-heartbeat.ts';
 import { OutboxRelay } from './mailroom/outbox-relay.ts';
+import { type PayloadBucket, payloadBucketOf } from './mailroom/payload-bucket.ts';
 import { publishAttributes } from './mailroom/published-attributes.ts';
 import { arnOf, fixedArn } from './mailroom/role-arns.ts';
 import { tag } from './mailroom/tags.ts';
@@ -50,6 +52,7 @@ const NAMES: PropNames<MailroomProps> = {
   tracing: 'optional',
   functionProps: 'optional',
   sources: 'optional',
+  payloads: 'optional',
   punctual: 'optional',
   relay: 'optional',
   audit: 'optional',
@@ -105,6 +108,8 @@ export class Mailroom extends MailroomBase {
   readonly _shared: boolean;
   /** @internal */
   readonly _environment = undefined;
+  /** @internal */
+  readonly _payloads: PayloadBucket | undefined;
   protected readonly outbox: { readonly shards: number; readonly streamLease: Duration };
   /** @internal */
   readonly _auditors: string[] | undefined;
@@ -158,6 +163,7 @@ export class Mailroom extends MailroomBase {
     if (encryptionKey) letServicesUse(this, encryptionKey, decrypt && [decrypt]);
     this.table = new MailroomTable(this, 'Table', { ...common, warmThroughput, breakGlassRole });
     if (props.bus) this.table.addToResourcePolicy(auditsReadInboxes(auditorsOn(this, props.bus)));
+    this._payloads = payloadBucketOf(this, props, this.archive);
     this.bus = props.bus ?? new MailroomBus(this, 'Bus', { ...common, archive, shared: false });
     this.relay = new OutboxRelay(this, 'Relay', {
       ...props.relay,
@@ -202,11 +208,13 @@ export class Mailroom extends MailroomBase {
     directoryEntry(this, mailroomEntryName(this.table.tableName), entry);
     for (const source of new Set(sources)) this.declareService(source);
     if (props.bus !== undefined)
-      joinBus(this, props.bus, {
-        publishers: this.publishers,
-        services: this.claimed,
-      });
+      joinBus(this, props.bus, { publishers: this.publishers, services: this.claimed });
     publishAttributes(this, this.outbox);
+  }
+
+  /** Keeps payloads above the threshold, each under `events/<eventId>`; absent without `payloads`. */
+  get payloadBucket(): IBucket | undefined {
+    return this._payloads;
   }
 
   get heartbeatEvery(): Duration | undefined {

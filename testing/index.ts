@@ -26,6 +26,7 @@ export {
   type Published,
   type PutCall,
 } from './memory-bus.ts';
+export { type MemoryPayloads, type MemoryPayloadsOptions, memoryPayloads } from './memory-payloads.ts';
 export {
   type MemoryMessage,
   type MemoryQueue,

@@ -61,4 +61,5 @@ export { dynamoTable } from './store/dynamo/dynamo-table.ts';
 export { lambdaPublisher } from './store/dynamo/lambda-publisher.ts';
 export { type Commit, createOutbox, type Outbox } from './store/dynamo/outbox.ts';
 export { ignoreOlder, nextVersion, type VersionedWrite } from './store/row-version.ts';
+export { lambdaPayloads } from './store/s3-payloads.ts';
 export type { Item, Key, Table, TransactAction, Write } from './store/table.ts';

@@ -35,6 +35,7 @@ export {
 } from './base/errors.ts';
 export type { JsonOf } from './base/json.ts';
 export type { LatestOrder, StrictOrder } from './base/order.ts';
+export { type PayloadConfig, readPayloadConfig } from './base/payload-config.ts';
 export type { BusEntry, BusResult } from './bus/event-bus.ts';
 export type { EventBridgeBusDeps } from './bus/eventbridge-bus.ts';
 export type { HandledRun } from './consume/around.ts';
@@ -67,8 +68,9 @@ export type {
   HandledDefinition,
   HandledEvent,
 } from './events/external-event.ts';
+export type { NewPayload, PayloadOwner, PayloadReference, Payloads } from './events/payloads.ts';
 export type { EventFilter, SubscribeOptions } from './events/subscribe.ts';
-export type { LambdaParts } from './lambda.ts';
+export type { LambdaParts, PayloadsOption } from './lambda.ts';
 export type { ParentLogger } from './observe/logger.ts';
 export type { Redact } from './observe/redaction.ts';
 export type { InvocationContext, LogFields, MetricName, TelemetryOptions } from './observe/telemetry.ts';
@@ -102,6 +104,7 @@ export type { SequenceOf } from './store/keys.ts';
 export type { OrderSeed } from './store/order-seed.ts';
 export type { OutboxRow, OutboxStatus } from './store/outbox-row.ts';
 export type { IgnoreOlderOptions, RowVersionOptions } from './store/row-version.ts';
+export { type PayloadClient, type S3PayloadsDeps, s3Payloads } from './store/s3-payloads.ts';
 export type { EffectState } from './store/stored-effect.ts';
 export type { EncodedEnvelope, StoredOutboxRow } from './store/stored-envelope.ts';
 export type {

@@ -4,6 +4,7 @@ import { readProducerConfig } from './base/config.ts';
 import { readConsumerConfig } from './base/consumer-config.ts';
 import type { ProcessingDeps } from './consume/consumer-context.ts';
 import type { Handler } from './consume/handler.ts';
+import type { Payloads } from './events/payloads.ts';
 import type { Redact } from './observe/redaction.ts';
 import type { TelemetryOptions } from './observe/telemetry.ts';
 import { type ConsumerHandler, createConsumer, handlerList, handling } from './sources/sqs/consumer.ts';
@@ -12,6 +13,16 @@ import { dynamoTable } from './store/dynamo/dynamo-table.ts';
 import { createOutbox, type Outbox } from './store/dynamo/outbox.ts';
 import type { AtOncePublisher } from './store/dynamo/publish-at-once.ts';
 import type { Table } from './store/table.ts';
+
+/** An option of `lambdaConsumer` and `lambdaOutbox`. */
+export interface PayloadsOption {
+  /**
+   * Made by `lambdaPayloads`: keeps payloads above the threshold of the Mailroom in S3, and loads them.
+   *
+   * @default each event carries its payload, and an event whose payload is in S3 is rejected (`PAYLOAD_NOT_LOADED`)
+   */
+  readonly payloads?: (() => Payloads | undefined) | undefined;
+}
 
 /** Dependencies that `lambdaConsumer` offers to handlers. */
 export interface LambdaParts {
@@ -28,6 +39,7 @@ export interface LambdaParts {
  *
  * @param options.publishAtOnce - `lambdaPublisher`, if the `mailroom.addProducer` call has `publishAtOnce` @default the relay publishes
  * every event. If only one side has it, as during a deployment, a warning is logged and the relay publishes
+ * @param options.payloads - `lambdaPayloads(new S3(clientSettings))`, if the Mailroom has `payloads` @default each event carries its payload
  * @param options.redact - redacts the text of an error that `commit` throws, in its span @default the unchanged text
  * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
  * @throws `BAD_CONFIG` if a setting is missing: immediately in Lambda, otherwise from `commit` and `entries`
@@ -48,7 +60,8 @@ export function lambdaOutbox(
   options: {
     readonly publishAtOnce?: (() => AtOncePublisher | undefined) | undefined;
     readonly redact?: Redact | undefined;
-  } & TelemetryOptions = {},
+  } & PayloadsOption &
+    TelemetryOptions = {},
 ): Outbox {
   const outbox = madeInLambda(() => {
     const config = readProducerConfig(process.env);
@@ -60,7 +73,8 @@ export function lambdaOutbox(
       );
     }
     const publishAtOnce = options.publishAtOnce?.();
-    return createOutbox({ ...options, config, table: tableNamed(config.tableName), publishAtOnce });
+    const payloads = options.payloads?.();
+    return createOutbox({ ...options, config, table: tableNamed(config.tableName), publishAtOnce, payloads });
   });
   return onUse(outbox);
 }
@@ -71,6 +85,7 @@ export function lambdaOutbox(
  * import the file that calls this.
  *
  * @param handlers - one per event type, or a function that receives the table and returns them
+ * @param options.payloads - `lambdaPayloads(new S3(clientSettings))`, if the Mailroom has `payloads` @default none is loaded
  * @param options.redact - redacts the text of an error before it is stored or logged @default the unchanged text
  * @param options.around - runs around each run of each handler: see `Around` @default none
  * @param options.logger - like `logFields` and `metricDimensions`, as in {@link TelemetryOptions}
@@ -90,12 +105,14 @@ export function lambdaConsumer(
     | (Pick<Handler, 'definition' | 'handle'> & {
         readonly kind: 'lambdaConsumer takes a list: lambdaConsumer([leased(…)])';
       }),
-  options: Pick<ProcessingDeps, 'redact' | 'around'> & TelemetryOptions = {},
+  options: Pick<ProcessingDeps, 'redact' | 'around'> & PayloadsOption & TelemetryOptions = {},
 ): ConsumerHandler {
+  const payloadsOf = once(() => options.payloads?.());
   const outboxOn = (table: Table) => {
     let outbox: Outbox | undefined;
     return onUse(() => {
-      outbox ??= createOutbox({ ...options, config: readConsumerConfig(process.env), table });
+      const config = readConsumerConfig(process.env);
+      outbox ??= createOutbox({ ...options, config, table, payloads: payloadsOf() });
       return outbox;
     });
   };
@@ -110,6 +127,7 @@ export function lambdaConsumer(
       config,
       table,
       queue,
+      payloads: payloadsOf(),
       handlers: handlersOn(table),
     });
   });
@@ -137,11 +155,15 @@ function tableNamed(tableName: string): Table {
 
 /** Calls `make` once: immediately in Lambda, because a function starts with a full CPU, otherwise on first use. */
 function madeInLambda<T>(make: () => T): () => T {
+  const thing = once(make);
+  if (process.env.AWS_LAMBDA_FUNCTION_NAME !== undefined) thing();
+  return thing;
+}
+
+function once<T>(make: () => T): () => T {
   let made: { readonly thing: T } | undefined;
-  const thing = () => {
+  return () => {
     made ??= { thing: make() };
     return made.thing;
   };
-  if (process.env.AWS_LAMBDA_FUNCTION_NAME !== undefined) thing();
-  return thing;
 }

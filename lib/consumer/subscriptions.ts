@@ -10,10 +10,15 @@ import { environmentText, isElsewhere } from '../checks/environment.ts';
 import { filtersProblems, isExternalEvent, patternLength } from '../checks/filter-problems.ts';
 import { serviceNameProblems } from '../checks/names.ts';
 import { unless } from '../checks/refusal.ts';
+import type { ConsumerSettings } from '../checks/timings.ts';
 import type { InboxConsumerProps } from './inbox-consumer-props.ts';
 
 /** A rule without a source or a type would match either every event on the bus or none. */
-export function subscriptionProblems(consumer: IConstruct, props: InboxConsumerProps): string[] {
+export function subscriptionProblems(
+  consumer: IConstruct,
+  props: InboxConsumerProps,
+  { inboxRetention }: Pick<ConsumerSettings, 'inboxRetention'>,
+): string[] {
   const events = props.events.filter((event) => !isExternalEvent(event));
   if (props.events.length === 0)
     return ['events is empty. List the events that the consumer subscribes to, e.g. [OrderPlaced].'];
@@ -28,6 +33,7 @@ export function subscriptionProblems(consumer: IConstruct, props: InboxConsumerP
     ),
     ...filtersProblems(props.events),
     ...fairByProblems(props),
+    ...(props.mailroom._payloads?._consumerProblems(props.events, props.queue?.fairBy, inboxRetention) ?? []),
   ];
 }
 

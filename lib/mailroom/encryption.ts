@@ -75,7 +75,9 @@ function foreignStatements(scope: Construct, { env }: IKey): PolicyStatement[] {
       resources: ['*'],
       conditions: {
         StringEquals: {
-          'kms:ViaService': ['dynamodb', 'sqs'].map((service) => `${service}.${region}.${Aws.URL_SUFFIX}`),
+          'kms:ViaService': ['dynamodb', 's3', 'sqs'].map(
+            (service) => `${service}.${region}.${Aws.URL_SUFFIX}`,
+          ),
         },
       },
     }),

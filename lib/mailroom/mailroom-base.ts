@@ -14,6 +14,7 @@ import { refuse, refuseNames, unless } from '../checks/refusal.ts';
 import type { IInboxConsumer } from './consumer-interface.ts';
 import { addUse, type DeclaredEvents, publishesProblems, useProblems } from './declared-events.ts';
 import { type ProducerProps, producerProblems } from './mailroom-props.ts';
+import type { PayloadBucket } from './payload-bucket.ts';
 import type { IMailroomTable } from './row-grants.ts';
 import { tag } from './tags.ts';
 
@@ -60,6 +61,8 @@ export interface IMailroom extends IConstruct {
   readonly _watchers: QueueWatchers;
   /** Variables that its stack looks up at deployment, if imported; they replace those of {@link IMailroom.producerConfig}. @internal */
   readonly _environment: Readonly<Record<string, string>> | undefined;
+  /** Keeps its large payloads; absent if its events carry them, and for an imported Mailroom. @internal */
+  readonly _payloads: PayloadBucket | undefined;
 }
 
 const PRODUCER_NAMES: PropNames<ProducerProps> = {
@@ -86,6 +89,8 @@ export abstract class MailroomBase extends Construct implements IMailroom {
   abstract readonly _watchers: QueueWatchers;
   /** @internal */
   abstract readonly _environment: Readonly<Record<string, string>> | undefined;
+  /** @internal */
+  abstract readonly _payloads: PayloadBucket | undefined;
   private readonly byName = new Map<string, IInboxConsumer>();
 
   /** The settings that all producers share. */
@@ -121,6 +126,7 @@ export abstract class MailroomBase extends Construct implements IMailroom {
       producer.addEnvironment(name, value);
     }
     this.grantProducer(producer, props.domainKeys);
+    this._payloads?._letWrite(producer);
   }
 
   /**

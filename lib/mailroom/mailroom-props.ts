@@ -11,6 +11,7 @@ import { publishesProblems } from './declared-events.ts';
 import type { OutboxAuditOptions } from './outbox-audit.ts';
 import type { OutboxHeartbeatOptions } from './outbox-heartbeat.ts';
 import type { OutboxRelayOptions } from './outbox-relay.ts';
+import type { PayloadOptions } from './payload-bucket.ts';
 
 /** Properties of a `Mailroom`. */
 export interface MailroomProps {
@@ -90,6 +91,12 @@ export interface MailroomProps {
    * @default none
    */
   readonly sources?: readonly string[];
+  /**
+   * Keeps payloads above a threshold in a bucket, and only a reference in the event; functions take part with `lambdaPayloads`. See docs/payloads.md.
+   *
+   * @default each event carries its payload: an event of 1 MB or more is refused
+   */
+  readonly payloads?: PayloadOptions;
   /**
    * Publishes scheduled events up to 1 minute after their `deliverAt` instead of 1 to 3 minutes, for about 25 % more reads of the sweep:
    * each of its passes also reads the running minute and the one before it. It has no effect if `relay.sweepEvery` is less than a

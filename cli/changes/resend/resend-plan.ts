@@ -153,7 +153,7 @@ export async function planResend(
 function replacement(envelope: Envelope, newEventId: string, data: unknown): Envelope {
   const hops = Number.isSafeInteger(envelope.hops) ? Number(envelope.hops) : 0;
   const caused = { causationId: envelope.eventId, hops: Math.min(hops + 1, HOPS_MAX) };
-  return { ...envelope, eventId: newEventId, ...caused, data };
+  return { ...envelope, eventId: newEventId, ...caused, payload: undefined, data };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { withDeadline } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
+import { withPayload } from '../events/payloads.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { traceContextOf } from '../observe/trace-context.ts';
 import type { TracerSpan } from '../observe/tracer.ts';
@@ -57,15 +58,16 @@ export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<voi
 
 /** The envelope of a message that may share a transaction; `undefined` if it must be processed on its own. */
 async function readable({ handler }: MessageSet, received: Received): Promise<HandledEvent | undefined> {
-  const { inbox, delivery } = received;
+  const { inbox, delivery, payloads } = received;
   const { content, body, message } = delivery;
   if (!('envelope' in content) || hasExpired(received, handler)) return undefined;
   try {
     await inbox.open();
     if (forgottenBecause(inbox.rules, message.eventId) !== undefined) return undefined;
     if (await wasSettledUnread(inbox.rules, body, inbox.read)) return undefined;
-    await freshEvent(handler.definition, content.envelope);
-    return content.envelope;
+    const envelope = await withPayload(payloads, content.envelope);
+    await freshEvent(handler.definition, envelope);
+    return envelope;
   } catch {
     return undefined; // reported where it is processed on its own
   }

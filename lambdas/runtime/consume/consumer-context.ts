@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { InboxConfig, ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { Envelope } from '../events/event.ts';
+import type { Payloads } from '../events/payloads.ts';
 import type { Claim } from '../inbox/inbox.ts';
 import { type Redact, redactingTelemetry } from '../observe/redaction.ts';
 import { type LogFields, ownTelemetry, type Telemetry, type TelemetryOptions } from '../observe/telemetry.ts';
@@ -34,6 +35,8 @@ export interface ProcessingDeps extends TelemetryOptions {
   readonly redact?: Redact | undefined;
   /** Runs around each run of each handler: see {@link Around}. @default none */
   readonly around?: Around | undefined;
+  /** Loads the payloads that are not in their events, and keeps those of the events that its handlers commit. @default none */
+  readonly payloads?: Payloads | undefined;
 }
 
 /** The shared dependencies of one consumer's processing. */
@@ -48,6 +51,8 @@ export interface ConsumerContext {
   readonly tracer: Tracer;
   readonly inbox: Inbox;
   readonly around?: Around | undefined;
+  /** @default no payload is loaded */
+  readonly payloads?: Payloads | undefined;
 }
 
 /** Those of a consumer whose inbox is in DynamoDB. */
@@ -60,10 +65,10 @@ export interface DynamoContext extends ConsumerContext {
 export function consumerContext(
   deps: ProcessingDeps & { readonly config: InboxConfig; readonly table: Table },
 ): DynamoContext {
-  const { config, table, redact } = deps;
+  const { config, table, redact, payloads } = deps;
   const parts = contextParts(deps);
   const { clock, random, telemetry } = parts;
-  const outbox = createOutbox({ config, table, clock, random, telemetry });
+  const outbox = createOutbox({ config, table, clock, random, telemetry, payloads });
   const inbox = dynamoInbox(createInbox({ ...config, table, clock, random, redact }), outbox);
   return { ...parts, table, outbox, inbox };
 }
@@ -82,12 +87,13 @@ function refuseLongName(consumer: string): void {
 export function contextParts(
   deps: ProcessingDeps & { readonly config: ProcessingConfig & { readonly tableName?: string } },
 ): Omit<ConsumerContext, 'inbox'> {
-  const { config, redact, around, clock = systemClock, random = systemRandomBytes } = deps;
+  const { config, redact, around, payloads, clock = systemClock, random = systemRandomBytes } = deps;
   refuseLongName(config.consumer);
   checkAround(around);
   const telemetry = redactingTelemetry(safeTelemetry(deps.telemetry ?? ownTelemetry(config, deps)), redact);
   const delays = delaysOf(config, clock, random);
-  return { config, clock, random, delays, telemetry, tracer: createTracer(redact), around };
+  const tracer = createTracer(redact);
+  return { config, clock, random, delays, telemetry, tracer, around, payloads };
 }
 
 /** One message on its way through its consumer; each processing step is a function of this context. */

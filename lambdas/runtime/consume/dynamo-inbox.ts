@@ -64,8 +64,7 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
       return (await write(sent)) ?? { status: 'committed', events: eventCount(sent) };
     } catch (error) {
       const wroteNothing = sent === undefined || isCommitRefused(error);
-      const isOutage = sent !== undefined && isOutageOf(sent, table.name, error);
-      return { status: 'failed', error, wroteNothing, isOutage };
+      return { status: 'failed', error, wroteNothing, isOutage: isOutageBy(sent, table.name, error) };
     }
   }
 
@@ -126,6 +125,12 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     isOutage,
     isConflict: isConditionRefused,
   };
+}
+
+/** Before its transaction is sent, a commit meets only an outage of the payloads of its events. */
+function isOutageBy(sent: readonly TransactAction[] | undefined, tableName: string, error: unknown): boolean {
+  if (sent === undefined) return isMailroomError(error, 'PAYLOADS_UNAVAILABLE');
+  return isOutageOf(sent, tableName, error);
 }
 
 /** The last sequence of an ordered message is one more. */

@@ -133,6 +133,8 @@ export function reportOutOfTime(received: Received, error: unknown): ShownAgain 
 function outageText(error: unknown): string {
   if (isMailroomError(error, 'NO_TIME_LEFT') || isMailroomError(error, 'OUT_OF_TIME'))
     return 'Slow calls of the table, or others of its batch, used up the time of a message; no attempt is counted';
+  if (isMailroomError(error, 'PAYLOADS_UNAVAILABLE'))
+    return 'Mailroom could not reach the payload of a message in S3; no attempt is counted';
   const what = isMailroomError(error, 'UNREADABLE_ROW') ? 'cannot read a row of' : 'could not reach';
   return `Mailroom ${what} its table; no attempt of the message is counted`;
 }

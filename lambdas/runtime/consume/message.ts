@@ -11,6 +11,7 @@ import {
 } from '../events/external-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
 import { validateData } from '../events/payload-validation.ts';
+import { referenceProblem } from '../events/payloads.ts';
 import { isEventId } from '../store/event-id.ts';
 import { readExternal, unwrapped } from './external-message.ts';
 import type { Handler } from './handler.ts';
@@ -96,8 +97,8 @@ const BYTE_ORDER_MARK = 0xfeff;
 
 function envelopeProblem(detail: unknown): string | undefined {
   if (typeof detail !== 'object' || detail === null) return 'detail is not an object';
-  const { eventId, type, version, aggregateType, aggregateId, occurredAt, correlationId, hops } =
-    detail as Record<string, unknown>;
+  const fields = detail as Record<string, unknown>;
+  const { eventId, type, version, aggregateType, aggregateId, occurredAt, correlationId, hops } = fields;
   if (!isEventId(eventId)) return 'eventId is not a UUIDv7 in lowercase';
   const texts = { type, aggregateType, aggregateId, correlationId };
   for (const [name, value] of Object.entries(texts)) {
@@ -108,7 +109,7 @@ function envelopeProblem(detail: unknown): string | undefined {
   // A lower number would restart the count of an endless loop.
   if (hops !== undefined && (!Number.isSafeInteger(hops) || Number(hops) < 1))
     return 'hops is not a whole number from 1';
-  return 'data' in detail ? undefined : 'data is missing';
+  return 'data' in detail ? undefined : referenceProblem(fields);
 }
 
 /** The remedy for a message that is not an event. A rule that changes events makes each of them one. */

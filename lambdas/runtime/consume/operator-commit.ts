@@ -1,6 +1,7 @@
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
 import { poison } from '../base/poison.ts';
 import type { ExternalSubscription } from '../events/external-event.ts';
+import { withPayload } from '../events/payloads.ts';
 import { TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../inbox/inbox-history.ts';
 import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
@@ -146,7 +147,7 @@ async function rejection(
       `The handler of ${handler.definition.type} has no \`rejected\` function. Add one, or discard the message without --reject.`,
     );
   }
-  const { envelope } = delivery.content;
+  const envelope = await withPayload(ctx.payloads, delivery.content.envelope);
   const event = await readEvent(handler.definition, envelope);
   const { eventId } = delivery.message;
   const { logFields } = receivedOf(ctx, delivery);

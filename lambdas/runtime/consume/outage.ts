@@ -8,7 +8,12 @@ import type { TransactAction } from '../store/table.ts';
  */
 export function isOutage(error: unknown): boolean {
   if (isMailroomError(error, 'TRANSACTION_CANCELLED')) return areAll(error, isFault);
-  return isFault(errorCode(error)) || statusOf(error) >= 500 || isKeyError(error);
+  return (
+    isMailroomError(error, 'PAYLOADS_UNAVAILABLE') ||
+    isFault(errorCode(error)) ||
+    statusOf(error) >= 500 ||
+    isKeyError(error)
+  );
 }
 
 /** Returns true if a transaction was refused only because of others at the same moment, which write the same rows. */

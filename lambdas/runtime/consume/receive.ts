@@ -1,6 +1,8 @@
 import type { ProcessingConfig } from '../base/consumer-config.ts';
-import { MailroomError } from '../base/errors.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
+import type { HandledEvent } from '../events/external-event.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
+import { withPayload } from '../events/payloads.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { isTraced, NO_SPAN } from '../observe/tracer.ts';
@@ -77,8 +79,11 @@ export async function receive(
       return await refused(received, { status: 'processed', result: undefined });
     const read = readHandler(received, content, handlers);
     if ('problem' in read) return await failUnclaimed(received, read.problem);
-    const { handler, envelope } = read;
-    return await onGatedRuns(received, handler, envelope, async (passed) => {
+    const { handler } = read;
+    return await onGatedRuns(received, handler, read.envelope, async (passed) => {
+      const loaded = await loadPayload(passed, read.envelope);
+      if ('problem' in loaded) return failUnclaimed(passed, loaded.problem);
+      const { envelope } = loaded;
       if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
       // A redelivered message may have killed its process, so its attempts must be counted.
       const claimFirst =
@@ -93,6 +98,21 @@ export async function receive(
     });
   } catch (error) {
     return reportOutage(received, error); // handler errors are caught where handlers run, so this was Mailroom's own call
+  }
+}
+
+/**
+ * Loads the payload of an event behind the gate, so that a superseded message is not rejected for it, and before its claim: an outage of S3
+ * counts no attempt.
+ *
+ * @throws `PAYLOADS_UNAVAILABLE`
+ */
+async function loadPayload({ payloads }: Received, event: HandledEvent) {
+  try {
+    return { envelope: await withPayload(payloads, event) };
+  } catch (problem) {
+    if (isMailroomError(problem, 'PAYLOADS_UNAVAILABLE')) throw problem;
+    return { problem };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { MailroomError } from '../base/errors.ts';
 import { hasLoneSurrogate } from '../base/json.ts';
+import type { PayloadReference } from './payloads.ts';
 
 /** The source of Mailroom's own events, which no service may use. */
 export const RESERVED_SOURCE = 'mailroom';
@@ -39,6 +40,8 @@ export interface Envelope<T extends string = string, D = unknown> {
   readonly tracestate?: string | undefined;
   /** The number of the event among its aggregate's, from the producer. Only an ordered consumer applies events in that order. */
   readonly sequence?: number | undefined;
+  /** The object in S3 that holds the payload, if it is above the threshold of its Mailroom: the published event then has no `data`. */
+  readonly payload?: PayloadReference | undefined;
   /** The payload, validated by the schema of its definition. */
   readonly data: D;
 }

@@ -22,6 +22,6 @@ export function refuseTooLarge(entry: BusEntry, rowBytes?: number): void {
   throw new MailroomError(
     'EVENT_TOO_LARGE',
     `Event ${type} of ${aggregateType} ${aggregateId.slice(0, 100)} takes ${published} bytes as an EventBridge entry, which must have fewer than ` +
-      `${PUT_EVENTS_BYTES_MAX}${inTable}. Store the large part elsewhere (S3) and put its address in the event.`,
+      `${PUT_EVENTS_BYTES_MAX}${inTable}. Let Mailroom keep its payload in S3 (docs/payloads.md): set payloads of the Mailroom, and pass lambdaPayloads in the function. Or store the large part yourself, and put its address in the event.`,
   );
 }

@@ -3,6 +3,7 @@ import type { ProducerConfig } from '../base/config.ts';
 import { poison } from '../base/poison.ts';
 import type { BusEntry } from '../bus/event-bus.ts';
 import { type Envelope, type EventDraft, HOPS_MAX } from '../events/event.ts';
+import type { Payloads } from '../events/payloads.ts';
 import { sampledXRayHeader, traceContextOf, xrayHeaderOf } from '../observe/trace-context.ts';
 import type { Tracer } from '../observe/tracer.ts';
 import { mintEventId, outboxKeyOf, type RandomBytes } from '../store/event-id.ts';
@@ -56,6 +57,8 @@ export interface MintContext {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly tracer: Tracer;
+  /** Takes the payloads that are too large for an event. @default each event carries its payload */
+  readonly payloads?: Payloads | undefined;
 }
 
 /** Dependencies of {@link eventEntry}. */
@@ -74,16 +77,19 @@ export interface MintedEvent {
   readonly aggregate: { readonly type: string; readonly id: string };
   /** As it will be published; its detail is the envelope. */
   readonly entry: BusEntry;
+  /** The payload as JSON, if it is an object and not in the envelope. */
+  readonly stored?: string | undefined;
 }
 
 /**
- * Checks an event and makes its envelope.
+ * Checks an event and makes its envelope. If its payload is too large for an event, the object of the payload is written here, before any transaction:
+ * a transaction that does not follow leaves an object that expires.
  *
  * @param cause - the event being handled
- * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`
+ * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`, `PAYLOADS_UNAVAILABLE`
  */
 export async function mintEvent(
-  { config, clock, random, tracer }: MintContext,
+  { config, clock, random, tracer, payloads }: MintContext,
   draft: EventDraft,
   cause: CausingEvent | undefined,
 ): Promise<MintedEvent> {
@@ -113,10 +119,13 @@ export async function mintEvent(
     sequence: draft.sequence ?? undefined,
     data: draft.data,
   };
-  const detail = JSON.stringify(envelope);
+  const json = JSON.stringify(draft.data);
+  const { type } = definition;
+  const payload = await payloads?.write({ eventId, type, json, delayMs: (dueAt ?? now) - now });
+  const detail = JSON.stringify(payload === undefined ? envelope : { ...envelope, payload, data: undefined });
   const entry = { source: definition.source, detailType: definition.type, detail, traceHeader: traceId };
   const aggregate = { type: envelope.aggregateType, id: envelope.aggregateId };
-  return { eventId, now, dueAt, aggregate, entry };
+  return { eventId, now, dueAt, aggregate, entry, ...(payload !== undefined && { stored: json }) };
 }
 
 /**
@@ -158,8 +167,9 @@ export async function eventEntry(
 }
 
 /** Parsed again, so that the caller sees exactly what consumers will read. */
-export function envelopeOf({ entry }: MintedEvent): Envelope {
-  return JSON.parse(entry.detail) as Envelope;
+export function envelopeOf({ entry, stored }: Pick<MintedEvent, 'entry' | 'stored'>): Envelope {
+  const envelope = JSON.parse(entry.detail) as Envelope;
+  return stored === undefined ? envelope : { ...envelope, data: JSON.parse(stored) };
 }
 
 /**

@@ -21,7 +21,7 @@ export interface Doubles {
 
 /**
  * Finds a handler's commit that happened twice, which the inbox must prevent: two events with the same source, type, aggregate,
- * sequence and data, caused by one event.
+ * sequence and data, caused by one event. The hash of a payload in S3 stands for its data.
  *
  * It finds only commits that write events, only if both events are in the range, and not those whose events differ each time, for
  * example by a new id in their data. It also reports events that a handler wrote twice on purpose in one commit, or that two
@@ -42,10 +42,12 @@ export function createDoubles(): Doubles {
     Omit<DuplicatedEvent, 'eventIds'> & { readonly eventIds: Set<string> }
   >();
   return {
-    add: (source, { eventId, type, aggregateId, causationId, sequence, data }) => {
+    add: (source, { eventId, type, aggregateId, causationId, sequence, data, payload }) => {
       if (typeof causationId !== 'string') return; // no cause, or not one that Mailroom wrote
       const digest = createHash('sha256')
-        .update(JSON.stringify([causationId, source, type, aggregateId, sequence ?? null, data]))
+        .update(
+          JSON.stringify([causationId, source, type, aggregateId, sequence ?? null, data, payload?.sha256]),
+        )
         .digest('base64');
       const before = first.get(digest);
       if (before === undefined) {

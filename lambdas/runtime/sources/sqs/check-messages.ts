@@ -1,11 +1,15 @@
 import type { SQSBatchResponse } from 'aws-lambda';
 import type { ProcessingConfig } from '../../base/consumer-config.ts';
 import { errorCode, errorMessage } from '../../base/errors.ts';
+
+import type { ConsumerContext } from '../../consume/consumer-context.ts';
 import { staleFrom } from '../../consume/expiry.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from '../../consume/message.ts';
 import { placeOf } from '../../consume/order-gate.ts';
 import type { ExternalSubscription } from '../../events/external-event.ts';
+import { withPayload } from '../../events/payloads.ts';
 import { isEventId } from '../../store/event-id.ts';
+
 import type { PlaceInOrder } from '../../store/inbox-row.ts';
 
 /**
@@ -52,22 +56,25 @@ export function bodiesToCheck(event: unknown): readonly string[] | undefined {
   return Array.isArray(bodies) ? bodies : undefined;
 }
 
+/** The parts of a consumer that its messages are read with. */
+type CheckedBy = Pick<ConsumerContext, 'payloads'> & { readonly config: ProcessingConfig };
+
 /** Reads messages as the consumer would, without calling their handlers. */
 export async function checkMessages(
   handlers: Handlers,
   external: readonly ExternalSubscription[],
-  config: ProcessingConfig,
+  { config, payloads }: CheckedBy,
   bodies: readonly string[],
 ): Promise<CheckReport> {
   const checks: Check[] = [];
-  for (const body of bodies) checks.push(await checkMessage(handlers, external, config, body));
+  for (const body of bodies) checks.push(await checkMessage(handlers, external, { config, payloads }, body));
   return { batchItemFailures: [], checks };
 }
 
 async function checkMessage(
   handlers: Handlers,
   subscriptions: readonly ExternalSubscription[],
-  config: ProcessingConfig,
+  { config, payloads }: CheckedBy,
   body: string,
 ): Promise<Check> {
   let order: PlaceInOrder | undefined;
@@ -77,7 +84,7 @@ async function checkMessage(
     const { eventId, type } = delivered.envelope;
     const handler = handlerOf(handlers, config.consumer, delivered);
     order = placeOf({ config }, handler, delivered.envelope);
-    await readEvent(handler.definition, delivered.envelope);
+    await readEvent(handler.definition, await withPayload(payloads, delivered.envelope));
     const stale = isEventId(eventId) ? staleFrom(handler, { eventId }) : undefined;
     return {
       ok: true,

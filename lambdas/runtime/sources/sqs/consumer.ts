@@ -112,7 +112,7 @@ export function consumerIn(
     () => list,
     async (event, context) => {
       const bodies = bodiesToCheck(event);
-      if (bodies !== undefined) return checkMessages(handlers, external, config, bodies);
+      if (bodies !== undefined) return checkMessages(handlers, external, storage, bodies);
       telemetry.startInvocation?.(context);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();

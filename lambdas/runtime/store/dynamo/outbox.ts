@@ -3,6 +3,7 @@ import type { ProducerConfig } from '../../base/config.ts';
 import { isMailroomError } from '../../base/errors.ts';
 import { requireGiven } from '../../base/given-names.ts';
 import type { Envelope, EventDraft } from '../../events/event.ts';
+import type { Payloads } from '../../events/payloads.ts';
 import { EVENT_ID, sendSpan } from '../../observe/message-spans.ts';
 import type { Redact } from '../../observe/redaction.ts';
 import { ownTelemetry, type Telemetry, type TelemetryOptions } from '../../observe/telemetry.ts';
@@ -47,6 +48,7 @@ export interface Outbox {
    * @throws `NOT_DECLARED` if the function does not declare that it publishes one of `events`, before anything is sent
    * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT`, `BAD_WRITE` or
    * `STALE_ENTRY`, like `BAD_ITEM`, before anything is sent
+   * @throws `PAYLOADS_UNAVAILABLE` if the object of a large payload could not be written: no transaction was sent
    *
    * @example
    * ```ts
@@ -134,6 +136,8 @@ export interface OutboxDeps extends TelemetryOptions {
   readonly random?: RandomBytes | undefined;
   /** Publishes the events of `commit` right after its transaction, but not those of `entries`. @default the relay publishes */
   readonly publishAtOnce?: AtOncePublisher | undefined;
+  /** Keeps the payloads above its threshold, each before the transaction of its event. @default each event carries its payload */
+  readonly payloads?: Payloads | undefined;
   /**
    * If you pass one, you flush it.
    *
@@ -160,7 +164,7 @@ export interface OutboxDeps extends TelemetryOptions {
  */
 export function createOutbox(deps: OutboxDeps): Outbox {
   requireGiven('createOutbox', deps, 'config', 'table');
-  const { config, table, clock = systemClock, random = systemRandomBytes, publishAtOnce } = deps;
+  const { config, table, clock = systemClock, random = systemRandomBytes, publishAtOnce, payloads } = deps;
   refuseReserved(config.service);
   const own = deps.telemetry === undefined ? lambdaTelemetry(deps) : undefined;
   const given = deps.telemetry ?? own;
@@ -177,7 +181,7 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     how: Parameters<typeof eventEntry>[2],
   ): Promise<EventEntry[]> {
     const made: EventEntry[] = [];
-    const context = { config, table, clock, random, tracer };
+    const context = { config, table, clock, random, tracer, payloads };
     for (const draft of events) made.push(await eventEntry(context, draft, how));
     return made;
   }
