@@ -17,6 +17,7 @@ const existing = 'docs/recipes/existing-table.md';
 const external = 'docs/recipes/external-events.md';
 const packing = 'docs/recipes/long-work.md';
 const sst = 'docs/recipes/sst.md';
+const webhooks = 'docs/recipes/webhooks.md';
 
 // Loaded here and not in the tests: the CDK takes seconds.
 const { ContainerStack } = await codeOf<{ ContainerStack: StackOf }>(http, 'lib/container-stack.ts');
@@ -28,6 +29,7 @@ const { MailroomStack } = await codeOf<{ MailroomStack: new (scope: Construct, i
   sst,
   'lib/mailroom-stack.ts',
 );
+const { WebhooksStack } = await codeOf<{ WebhooksStack: StackOf }>(webhooks, 'lib/webhooks-stack.ts');
 const { WebhookStack } = await codeOf<{ WebhookStack: StackOf }>(external, 'lib/webhook-stack.ts');
 
 test('http-service.md: a container gets the settings and permissions of a producer', () => {
@@ -45,6 +47,17 @@ test('http-service.md: a container gets the settings and permissions of a produc
   const policies = JSON.stringify(resources(template, 'AWS::IAM::Policy'));
   expect(policies).toContain('"dynamodb:LeadingKeys":["OUTBOX#*"]');
   expect(policies).toContain('"dynamodb:LeadingKeys":["ORDER#*","REQUEST#*"]');
+});
+
+test('webhooks.md: only the function that sends reaches what waits, and has time for a call and a token', () => {
+  const { template } = synth(webhooks, WebhooksStack);
+  const texts = Object.entries(resources(template, 'AWS::Lambda::Function')).map(([id, { Properties }]) => [
+    id.startsWith('Webhooks'),
+    Properties.Timeout,
+  ]);
+  expect(texts).toContainEqual([true, 45]);
+  const keys = JSON.stringify(template.toJSON()).match(/"WEBHOOKS#\*"(,"WAITING#\*")?/g);
+  expect(new Set(keys)).toEqual(new Set(['"WEBHOOKS#*"', '"WEBHOOKS#*","WAITING#*"']));
 });
 
 test('sst.md: the stack gives the settings and permissions of a producer to a function of another tool', () => {
