@@ -20,6 +20,8 @@ import { ORDER_HOLES } from './order-holes.ts';
 import { orderScenarios } from './order-scenarios.ts';
 import { OUTAGE_HOLES } from './outage-holes.ts';
 import { outageScenarios } from './outage-scenarios.ts';
+import { PAYLOAD_HOLES } from './payload-holes.ts';
+import { payloadScenarios } from './payload-scenarios.ts';
 import { REDRIVE_HOLES } from './redrive-holes.ts';
 import { redriveScenarios } from './redrive-scenarios.ts';
 import { REJECTION_HOLES } from './rejection-holes.ts';
@@ -72,6 +74,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...ORDER_HOLES.map((hole) => planted('inbox', hole, orderScenarios)),
   ...LIMIT_HOLES.map((hole) => planted('inbox', hole, limitScenarios)),
   ...STALE_HOLES.map((hole) => planted('inbox', hole, staleScenarios)),
+  ...PAYLOAD_HOLES.map((hole) => planted('payload', hole, payloadScenarios)),
   ...BRIDGE_HOLES.map((hole) => planted('bridge', hole, bridgeScenarios)),
   ...THAW_HOLES.map((hole) => planted('inbox', hole, thawScenarios)),
   ...RESEND_HOLES.map((hole) => planted('resend', hole, resendScenarios)),

@@ -8,6 +8,7 @@ import { inboxScenarios } from './inbox-scenarios.ts';
 import { limitScenarios } from './limit-scenarios.ts';
 import { orderScenarios } from './order-scenarios.ts';
 import { outageScenarios } from './outage-scenarios.ts';
+import { payloadScenarios } from './payload-scenarios.ts';
 import { redriveScenarios } from './redrive-scenarios.ts';
 import { rejectionScenarios } from './rejection-scenarios.ts';
 import { type Bounds, relayScenarios } from './relay-scenarios.ts';
@@ -75,6 +76,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
     ...orderScenarios(bounds),
     ...limitScenarios(bounds),
     ...staleScenarios(bounds),
+    ...payloadScenarios(bounds),
     ...bridgeScenarios(bounds),
   ];
 }

@@ -1,6 +1,11 @@
 import { isTime } from '../../../lambdas/runtime/base/clock.ts';
 import { jsonObject, textOf } from '../../../lambdas/runtime/base/json.ts';
 import type { Envelope } from '../../../lambdas/runtime/events/event.ts';
+import {
+  hasReference,
+  type PayloadReference,
+  referenceProblem,
+} from '../../../lambdas/runtime/events/payloads.ts';
 import { traceContextOf, traceIdOf, xrayTraceIdOf } from '../../../lambdas/runtime/observe/trace-context.ts';
 import { isEventId, outboxKeyOf } from '../../../lambdas/runtime/store/event-id.ts';
 import type { Key } from '../../../lambdas/runtime/store/table.ts';
@@ -13,6 +18,8 @@ export type StoredEnvelope = Partial<
   readonly sequence?: number | undefined;
   /** The trace id of its W3C trace context, or else of its X-Ray header. */
   readonly trace?: string | undefined;
+  /** The object that holds its data, if it has none itself. */
+  readonly payload?: PayloadReference | undefined;
 };
 
 /** Reads an outbox row's envelope without its invalid members; `undefined` if it is not a JSON object. */
@@ -20,6 +27,8 @@ export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
   const envelope = jsonObject(stored);
   if (envelope === undefined) return undefined;
   const { occurredAt, sequence, data } = envelope;
+  const payload =
+    hasReference(envelope) && referenceProblem({ ...envelope }) === undefined ? envelope.payload : undefined;
   return {
     aggregateType: textOf(envelope.aggregateType),
     aggregateId: textOf(envelope.aggregateId),
@@ -28,6 +37,7 @@ export function envelopeOf(stored: unknown): StoredEnvelope | undefined {
     causationId: textOf(envelope.causationId),
     sequence: typeof sequence === 'number' && Number.isSafeInteger(sequence) ? sequence : undefined,
     trace: traceOf(envelope),
+    ...(payload && { payload }),
     data,
   };
 }

@@ -9,6 +9,7 @@ import { isClosed, refusalCode } from '../../deployment/refusal-code.ts';
 import { clipped, table } from '../../terminal/output.ts';
 import { paint } from '../../terminal/paint.ts';
 import { prose } from '../../terminal/prose.ts';
+import type { StoredEnvelope } from '../events/stored-envelope.ts';
 import { isActionRequired, typeOf, type WhyVerdict } from './event-state.ts';
 import type { RedriveCheck } from './redrive-check.ts';
 import { placedStory, storyOf } from './story.ts';
@@ -134,8 +135,19 @@ export function payloadsOf({ events }: Trace): Payload[] {
   return events.map((event) => ({
     eventId: event.eventId,
     type: nameOfType(event) ?? '?',
-    lines: JSON.stringify(event.envelope?.data ?? null, null, 2).split('\n'),
+    lines: payloadLines(event.envelope),
   }));
+}
+
+/** The payload of an event, or the object in S3 that holds it: the command may not read the bucket. */
+function payloadLines(envelope: StoredEnvelope | undefined): string[] {
+  const { data = null, payload } = envelope ?? {};
+  if (payload === undefined) return JSON.stringify(data, null, 2).split('\n');
+  const { bucket, key, bytes, sha256 } = payload;
+  return [
+    `s3://${bucket}/${key}, ${bytes} bytes, SHA-256 ${sha256}`,
+    'The payload is this object in S3. Once the object is deleted or has expired, no copy is left.',
+  ];
 }
 
 /** A trace as text: the tree of events and the events they caused, then a timeline. */

@@ -53,7 +53,7 @@ export function payloadKey(eventId: string): string {
 }
 
 /** Returns true if an envelope has the reference of an object in place of its data. */
-function hasReference(envelope: object): envelope is { readonly payload: PayloadReference } {
+export function hasReference(envelope: object): envelope is { readonly payload: PayloadReference } {
   return !('data' in envelope) && 'payload' in envelope;
 }
 
