@@ -1,4 +1,4 @@
-import { MailroomError } from '../base/errors.ts';
+import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import { LINE_MAX_MS } from '../inbox/limit-bucket.ts';
@@ -17,6 +17,8 @@ export type NotYet =
   | { readonly kind: 'limited'; readonly until: number; readonly wait: AskedWait }
   /** Its handler makes no key of it. */
   | { readonly kind: 'not-started'; readonly error: unknown }
+  /** Its lease passed meanwhile, and another worker has the message. */
+  | { readonly kind: 'threw'; readonly error: unknown }
   /** The bucket could not be reached or read. */
   | { readonly kind: 'outage'; readonly error: unknown };
 
@@ -67,6 +69,7 @@ export async function awaitToken(
   try {
     return await tokenFor(claimed, bucketOf(claimed.config.consumer, handler, limit, event));
   } catch (error) {
+    if (isMailroomError(error, 'FENCE_LOST')) return { kind: 'threw', error };
     return isPoison(error) ? { kind: 'not-started', error } : { kind: 'outage', error };
   }
 }
@@ -96,9 +99,16 @@ async function tokenFor(claimed: ClaimedMessage, bucket: MessageBucket): Promise
     if (waitMs > 0) await clock.sleep(waitMs);
     sleptMs += waitMs;
     if (clock.now() - answer.startsAt > TOKEN_LATE_MS) continue;
-    return leftMs() < 0 ? { kind: 'outage', error: noTimeLeft() } : itsTurn(sleptMs);
+    if (leftMs() < 0) return { kind: 'outage', error: noTimeLeft() };
+    await keepClaim(claimed);
+    return itsTurn(sleptMs);
   }
   return { kind: 'outage', error: tokensLate() };
+}
+
+/** Renews the lease if half of it has passed: the table may have been slow, and no renewal has begun. @throws `FENCE_LOST` */
+async function keepClaim({ inbox, claim, clock, config }: ClaimedMessage): Promise<void> {
+  if (claim.leaseUntil - clock.now() < config.leaseMs / 2) await inbox.renew(claim);
 }
 
 /** The slot that the message has in its row: also one that has passed. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import { LINE_MAX_MS } from '../../../../lambdas/runtime/inbox/limit-bucket.ts';
-import { type LimitOf, limitKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { inboxKey, type LimitOf, limitKey } from '../../../../lambdas/runtime/store/keys.ts';
 import { rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, inboxRow, send } from './consumer-rig.ts';
 
@@ -9,6 +9,8 @@ const LIMIT: LimitOf = { consumer: CONSUMER, source: 'things', type: 'ThingHappe
 const BUCKET = limitKey(LIMIT, 'm');
 
 interface Given {
+  /** Runs at the start of the handler. @default nothing */
+  readonly atStart?: () => void;
   /** @default 0.1 */
   readonly perSecond?: number;
   /** The handler runs until its function stops. @default false */
@@ -16,7 +18,7 @@ interface Given {
 }
 
 /** A consumer with a limit, whose table answers the next successful writes of the bucket late. */
-function limited({ perSecond = 0.1, hangs = false }: Given = {}) {
+function limited({ perSecond = 0.1, hangs = false, atStart }: Given = {}) {
   const slowMs: number[] = [];
   const parts = rig({
     wrap: (memory) => ({
@@ -34,6 +36,7 @@ function limited({ perSecond = 0.1, hangs = false }: Given = {}) {
     ThingHappened,
     async (_event, { signal }) => {
       ran.push(parts.clock.now());
+      atStart?.();
       if (hangs) await parts.clock.sleep(1_000_000, signal).catch(() => {});
     },
     { limit: { key: () => 'm', perSecond } },
@@ -152,5 +155,33 @@ describe('a table that answers late', () => {
     expect(one.ran).toHaveLength(1);
     expect(inboxRow(one.parts, event)).toMatchObject({ outOfTime: true });
     expect(one.telemetry.counted('TableFailures')).toBe(0);
+  });
+});
+
+describe('a lease that passes in the wait for a token', () => {
+  test('is renewed before the handler starts, if half of it has passed', async () => {
+    const leases: number[] = [];
+    const one = limited({
+      perSecond: 10,
+      atStart: () => leases.push(Number(inboxRow(one.parts, event)?.leaseUntil) - one.clock.now()),
+    });
+    const event = send(one.parts);
+    one.slowMs.push(20_000);
+    await one.deliver(120_000);
+    expect(leases).toEqual([30_000]);
+  });
+
+  test('has passed, and another worker has the message: the handler does not start', async () => {
+    const one = limited({ perSecond: 10 });
+    const event = send(one.parts);
+    one.slowMs.push(35_000);
+    const delivered = one.deliver(120_000);
+    await one.clock.advance(1);
+    const key = inboxKey(CONSUMER, event.eventId);
+    await one.memory.write({ Put: { Item: { ...one.memory.item(key), ...key, fence: 'another worker' } } });
+    await delivered;
+    expect(one.ran).toEqual([]);
+    expect(inboxRow(one.parts, event)).toMatchObject({ status: 'PROCESSING', fence: 'another worker' });
+    expect(one.telemetry.counted('FenceRefused')).toBe(1);
   });
 });
