@@ -1,3 +1,4 @@
+import { STALE } from '../../lambdas/runtime/inbox/inbox-conditions.ts';
 import type { DiscardedRow, ProcessedRow } from '../../lambdas/runtime/store/inbox-row.ts';
 
 /** The row of a message that is final. */
@@ -5,7 +6,7 @@ export type FinalRow = ProcessedRow | DiscardedRow;
 
 /** The ending of a message, by its row alone: the same command, repeated after a lost answer, must not say the same of every ending. */
 export interface MessageEnding {
-  /** `resolved` or `discarded` by an operator; `processed`: by its handler, or superseded. */
+  /** `resolved` by an operator; `discarded` by one, or by its consumer as stale; `processed`: by its handler, or superseded. */
   readonly status: 'resolved' | 'discarded' | 'processed';
   /** Continues the name of the message. */
   readonly text: string;
@@ -14,7 +15,8 @@ export interface MessageEnding {
 /** Reads how a message ended. */
 export function endingOf(row: FinalRow): MessageEnding {
   if (row.status === 'DISCARDED') {
-    const { discardedBy, discardedReason } = row;
+    const { discardedBy, discardedReason, reason } = row;
+    if (reason === STALE) return { status: 'discarded', text: 'was discarded as stale by its consumer' };
     return {
       status: 'discarded',
       text: `was discarded before by ${operatorText(discardedBy, discardedReason)}`,

@@ -12,6 +12,7 @@ import { postgresRows } from '../../cli/deployment/postgres-rows.ts';
 import { systemClock } from '../../lambdas/runtime/base/clock.ts';
 import { PoisonMessage } from '../../lambdas/runtime/base/errors.ts';
 import { DAY_MS } from '../../lambdas/runtime/base/units.ts';
+import type { LeasedContext } from '../../lambdas/runtime/consume/handler.ts';
 import { asSeen, NOT_FINAL } from '../../lambdas/runtime/inbox/inbox-conditions.ts';
 import { wasSettledUnread } from '../../lambdas/runtime/inbox/inbox-history.ts';
 import { mintEventId, systemRandomBytes, unreadableId } from '../../lambdas/runtime/store/event-id.ts';
@@ -84,11 +85,12 @@ const row = async (eventId: string) =>
 function paying(before: () => Promise<void> = async () => {}) {
   const { leased } = postgresHandlers(server.database);
   const paid: string[] = [];
-  const handler = leased(ThingHappened, async (event, ctx) => {
+  const charge = async (event: { readonly eventId: string }, ctx: LeasedContext) => {
     await before();
     await ctx.once('charge', async () => ({ id: 1 }));
     paid.push(event.eventId);
-  });
+  };
+  const handler = leased(ThingHappened, charge, { expiresInMs: DAY_MS });
   return { paid, ...postgresConsumer(server.database, [handler]) };
 }
 
@@ -414,7 +416,7 @@ describe('messages allow', () => {
     return eventId;
   }
 
-  test('lets a message run that was rejected as too old', async () => {
+  test('lets a message run that was rejected as too old, and would be stale', async () => {
     const eventId = await tooOld();
     const made = mailroom();
     const allowed = await run(made, 'messages', 'allow', 'worker', eventId, ...REASON);

@@ -97,6 +97,10 @@ export async function judgeDeadLetters(
     const over = past.get(deadLetter);
     if (over !== undefined) return { ...deadLetter, ...over };
     const check = checks[open.indexOf(deadLetter)];
+    const tooOld = isTooOld(deadLetter, consumer, history, deps.now);
+    // Before its payload is read.
+    if (!tooOld && isStale(deadLetter, check, deps.now))
+      return { ...deadLetter, verdict: 'stale', code: STALE };
     if (check?.ok === false)
       return {
         ...deadLetter,
@@ -105,9 +109,7 @@ export async function judgeDeadLetters(
         message: check.message,
         ...(isUnread(deadLetter) && { rule }),
       };
-    const tooOld = isTooOld(deadLetter, consumer, history, deps.now);
     if (tooOld) return { ...deadLetter, verdict: 'too-old', code: TOO_OLD };
-    if (isStale(deadLetter, check, deps.now)) return { ...deadLetter, verdict: 'stale', code: STALE };
     return { ...deadLetter, ...isOrdered(deadLetter), verdict: 'runs' };
   });
   if (orders === undefined) return judged;
@@ -150,9 +152,9 @@ export function isTooOld(
   return forgottenBecause(inbox, eventId) !== undefined;
 }
 
-/** True if the consumer would discard it: its handler no longer takes it, and no effect of it has happened, nor may have. */
+/** True if the consumer would discard it: its handler no longer takes it, and no operator allowed it, and no effect of it has happened, nor may have. */
 function isStale({ row }: DeadLetter, check: Check | undefined, now: number): boolean {
-  if (check?.ok !== true || check.staleFrom === undefined || now <= check.staleFrom) return false;
+  if (check?.staleFrom === undefined || now <= check.staleFrom || readable(row)?.runAnyway) return false;
   return hasNoEffect(effectStates(readable(row)?.effects ?? {}, now));
 }
 

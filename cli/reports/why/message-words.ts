@@ -174,7 +174,7 @@ export function causeText({ event: { resent }, row }: MessageFacts): string {
 function staleText(consumer: string, name: string, { discardedAt }: DiscardedRow, eventId: string): string {
   const isKnown = discardedAt !== undefined && isEventId(eventId);
   const waitedFor = isKnown ? ` for ${duration(discardedAt - eventIdTime(eventId))}, longer` : ' for longer';
-  return `${consumer} discarded ${name} as stale: it had waited${waitedFor} than its handler takes. No effect of it has happened.`;
+  return `${consumer} discarded ${name} as stale: it had waited${waitedFor} than its handler takes. No effect that its row records has happened.`;
 }
 
 /** Names the operator who discarded a message, and the event that runs in its place. */

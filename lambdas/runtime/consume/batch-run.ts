@@ -77,7 +77,7 @@ async function runOne({ alone, ended }: MessageSet, message: Received, claimFirs
   ended(message, await alone(message, claimFirst));
 }
 
-/** Runs the members together; those that have a row, or all of them after a failure, in smaller parts. */
+/** Runs the members together; those that have a row or have expired on their own, and all of them in halves after a failure. */
 async function runMembers(
   ctx: ConsumerContext,
   set: MessageSet,
@@ -86,16 +86,20 @@ async function runMembers(
   const [first] = members;
   if (first === undefined) return;
   if (members.length === 1) return runOne(set, first.message);
+  const apart = async (ones: ReadonlySet<SetMember>, claimFirst: boolean) => {
+    const others = members.filter((member) => !ones.has(member));
+    await Promise.all([
+      runMembers(ctx, set, others),
+      ...[...ones].map(({ message }) => runOne(set, message, claimFirst)),
+    ]);
+  };
+  // Also those that expired while a larger part ran.
+  const expired = members.filter(({ message }) => hasExpired(message, set.handler));
+  if (expired.length > 0) return apart(new Set(expired), false);
   const end = await commitTogether({ ctx, handler: set.handler, members, span: first.message.span });
   if (end.is === 'rows') {
-    const hasRow = ({ message }: SetMember) => end.of.has(message.delivery.message.eventId);
-    const ready = members.filter((member) => !hasRow(member));
-    const claimed = members.filter(hasRow);
-    await Promise.all([
-      runMembers(ctx, set, ready),
-      ...claimed.map(({ message }) => runOne(set, message, true)),
-    ]);
-    return;
+    const claimed = members.filter(({ message }) => end.of.has(message.delivery.message.eventId));
+    return apart(new Set(claimed), true);
   }
   if (end.is === 'ended') {
     for (const { message } of members) set.ended(message, end.outcomeOf(message));

@@ -33,10 +33,7 @@ export async function claimAndRun(
   if (result.status !== 'claimed') return result;
   const claimed = claimedOf(received, result.claim);
   const { config, claim, telemetry } = claimed;
-  if (isStale(claimed, handler)) {
-    const write = () => inbox.discardStale(claim);
-    return record(claimed, { write, end: { is: 'stale' }, failedUntil: 'never' });
-  }
+  if (isStale(claimed, handler)) return record(claimed, endingOf(claimed, { kind: 'stale' }));
   if (claim.attempt > ATTEMPTS_UNNOTICED) telemetry.count('AttemptsOverThree');
   // The last attempt ended without a result, as recorded in the row.
   const isSpent = claim.attempt > config.maxAttempts;

@@ -12,8 +12,8 @@ import type { Handler } from './handler.ts';
 const EXPIRES_IN_MIN_MS = 1_000;
 
 /**
- * Returns the time from which a message waits: the commit of its event, or when a scheduled event was due, as its id has it. An external event waits
- * from its arrival in the queue. `undefined` if its event could not be read.
+ * Returns the time from which a message waits, as the id of its event has it: when it was minted, shortly before its commit, or when a scheduled
+ * event was due. An external event waits from its arrival in the queue. `undefined` if its source does not know that time, or its event could not be read.
  */
 export function waitsSince({
   eventId,
@@ -35,7 +35,7 @@ export function staleFrom(
   return expiresInMs === undefined || since === undefined ? undefined : since + expiresInMs + CLOCK_SKEW_MS;
 }
 
-/** Returns true if no handler runs for a message that has no effect yet. */
+/** Returns true if no attempt starts for a message that has no effect yet, and that no operator allowed. */
 export function hasExpired({ clock, delivery }: Received, handler: Pick<Handler, 'expiresInMs'>): boolean {
   const from = staleFrom(handler, delivery.message);
   return from !== undefined && clock.now() > from;
@@ -43,10 +43,10 @@ export function hasExpired({ clock, delivery }: Received, handler: Pick<Handler,
 
 /**
  * Returns true if a claimed message ends without a run. Invariant: no message is discarded as stale whose effect has happened, or may have. Its claim has
- * read the effects, only the holder of its fence starts another one, and the end is written under that fence.
+ * read the effects, only the holder of its fence starts another one, and the end is written under that fence. Nor one that an operator allowed to run.
  */
 export function isStale(claimed: ClaimedMessage, handler: Pick<Handler, 'expiresInMs'>): boolean {
-  return hasExpired(claimed, handler) && hasNoEffect(claimed.effects.before);
+  return !claimed.claim.runAnyway && hasExpired(claimed, handler) && hasNoEffect(claimed.effects.before);
 }
 
 /**
@@ -55,17 +55,19 @@ export function isStale(claimed: ClaimedMessage, handler: Pick<Handler, 'expires
  * @throws `BAD_CONSUMER`, naming `expiresInMs`, if one cannot be used
  */
 export function checkExpiry(handlers: readonly Handler[], config: ProcessingConfig): void {
-  for (const { definition, expiresInMs } of handlers) {
-    const problem = expiresInMs === undefined ? undefined : problemOf(expiresInMs, config);
+  for (const handler of handlers) {
+    const problem = handler.expiresInMs === undefined ? undefined : problemOf(handler, config);
     if (problem === undefined) continue;
-    throw new MailroomError('BAD_CONSUMER', `The handler of ${definition.type}: ${problem}`);
+    throw new MailroomError('BAD_CONSUMER', `The handler of ${handler.definition.type}: ${problem}`);
   }
 }
 
 function problemOf(
-  expiresInMs: unknown,
+  { expiresInMs, rejected }: Handler,
   { inboxRetentionDays, order }: ProcessingConfig,
 ): string | undefined {
+  if (rejected !== undefined)
+    return 'expiresInMs cannot be combined with `rejected`: a stale message is discarded without it, so the event that waits for it would never be sent. Remove one of them, or compare the time in the handler, and commit the event there.';
   if (order?.mode === 'strict')
     return 'expiresInMs cannot be combined with a consumer of `order: strict`: the events behind a stale one would wait for it. Remove expiresInMs, or the order.';
   const longestMs = inboxRetentionDays * DAY_MS;

@@ -203,9 +203,9 @@ export interface HandlerOptions<E extends HandledDefinition> {
   readonly order?: LatestOrder | undefined;
   /**
    * The time after which a message is stale: no attempt starts for it any more, unless an effect of an earlier one has happened, or may have. It is
-   * discarded, counted as `MessagesStale` and logged. Counted from the commit of its event, or from the time when a scheduled event was due; of an
-   * external event, from its arrival in the queue. Milliseconds: from 1,000, and less than the inbox retention. Not with `order: strict`: see
-   * docs/stale.md.
+   * discarded, counted as `MessagesStale` and logged. Counted from the time in the id of its event: when it was minted, or when a scheduled event was
+   * due; of an external event, from its arrival in the queue. Milliseconds: from 1,000, and less than the inbox retention. Not with `order: strict`,
+   * nor with `rejected`: see docs/stale.md.
    *
    * @default a message is processed however long it has waited
    */

@@ -4,6 +4,7 @@ import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import { runInside } from './around.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
+import { isStale } from './expiry.ts';
 import type { LeasedHandler } from './handler.ts';
 import { logUnhandled, unseenFailures } from './handler-calls.ts';
 import { type Blocked, type HandlerRun, handlerRun, leasedContext, take } from './leased-context.ts';
@@ -19,6 +20,8 @@ export type LeasedRun =
   /** Its attempts are exhausted, or its event cannot be read. */
   | { readonly kind: 'not-started'; readonly error: unknown }
   | NotYet
+  /** It has waited for longer than its handler takes, perhaps for its token. */
+  | { readonly kind: 'stale' }
   /** An effect may still be running elsewhere, or another event was applied: the message waits, whatever the handler returned or threw. */
   | { readonly kind: 'blocked'; readonly error: Blocked }
   /** It failed because Mailroom could not reach its table. */
@@ -71,6 +74,7 @@ export async function runLeased(
   }
   const turn = await awaitToken(claimed, handler, event);
   if (turn.kind !== 'its-turn') return turn;
+  if (isStale(claimed, handler)) return { kind: 'stale' };
   // A slow claim or bucket also counts as an outage: a handler that starts late did not get its full time.
   const late = clock.now() - delivery.beganAt - turn.sleptMs > LATE_MS;
   const over = new AbortController();

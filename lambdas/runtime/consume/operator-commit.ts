@@ -2,7 +2,7 @@ import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
 import { poison } from '../base/poison.ts';
 import type { ExternalSubscription } from '../events/external-event.ts';
 import { withPayload } from '../events/payloads.ts';
-import { TOO_OLD } from '../inbox/inbox-conditions.ts';
+import { STALE, TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../inbox/inbox-history.ts';
 import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
 import { startedEffects } from '../inbox/started-effects.ts';
@@ -100,14 +100,18 @@ function earlierDecision(row: ProcessedRow | DiscardedRow, commitId: string): Se
   const isResolved = row.status === 'PROCESSED';
   if (row.commitId === commitId) return { status: isResolved ? 'resolved' : 'discarded' };
   if (isResolved && row.resolvedBy === undefined) return { status: 'processed' };
+  if (!isResolved && row.reason === STALE)
+    return settledBefore('The message was discarded as stale by its consumer.');
   const [by, reason] = isResolved
     ? [row.resolvedBy, row.resolvedReason]
     : [row.discardedBy, row.discardedReason];
-  return {
-    status: 'refused',
-    code: 'ALREADY_SETTLED',
-    message: `The message is already ${row.status}, by ${by ?? 'an operator'} (${reason ?? 'no reason'}). Nothing was committed now.`,
-  };
+  return settledBefore(
+    `The message is already ${row.status}, by ${by ?? 'an operator'} (${reason ?? 'no reason'}).`,
+  );
+}
+
+function settledBefore(how: string): SettleAnswer['settled'] {
+  return { status: 'refused', code: 'ALREADY_SETTLED', message: `${how} Nothing was committed now.` };
 }
 
 /** A request that can be carried out. */

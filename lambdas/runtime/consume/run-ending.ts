@@ -97,6 +97,8 @@ export function endingOf(claimed: ClaimedMessage, run: LeasedRun): Ending {
       const afterMs = Math.max(stoppedMs, againMs);
       return { end: { is: lostTimeToTable ? 'outage' : 'out-of-time', error, afterMs } };
     }
+    case 'stale':
+      return { write: () => inbox.discardStale(claim), end: { is: 'stale' }, failedUntil: 'never' };
     case 'not-started':
       return rejection(run.error);
     case 'threw':

@@ -112,7 +112,7 @@ function claimed(wanted: Wanted, { set, clear, ...more }: RowTransition): RowTra
 export function granted(wanted: Wanted, item: Item = {}, takenOver = false): ClaimResult {
   const { message, fence, leaseUntil, endsBy } = wanted;
   const row = asRow<ProcessingRow>(item);
-  const { unfinished = 0, lastError, fingerprint: cause, pastAttempts } = row;
+  const { unfinished = 0, lastError, fingerprint: cause, pastAttempts, runAnyway } = row;
   const effects = row.effects ?? {}; // also if it was set to null by hand
   const attempt = attemptsOf(row);
   return {
@@ -129,6 +129,7 @@ export function granted(wanted: Wanted, item: Item = {}, takenOver = false): Cla
       lastError,
       fingerprint: cause,
       pastAttempts,
+      runAnyway,
     },
   };
 }

@@ -56,6 +56,8 @@ export interface Claim {
   readonly effects: Readonly<Record<string, StoredEffect>>;
   /** The attempts before this one, as its claim read them. */
   readonly pastAttempts?: readonly AttemptEnd[] | undefined;
+  /** An operator has allowed it to run, however old it is. */
+  readonly runAnyway?: boolean | undefined;
   /** The error of the previous attempt, if there was one, and its fingerprint. */
   readonly lastError?: string | undefined;
   readonly fingerprint?: string | undefined;

@@ -52,6 +52,7 @@ async function judge(
       check: async (_, bodies) => {
         asked.push(...bodies);
         return bodies.map((body): Check => {
+          if (body === 'stale') return { ok: false, code: 'INVALID_PAYLOAD', message: 'no', staleFrom: 0 };
           return body === 'invalid'
             ? { ok: false, code: 'INVALID_PAYLOAD', message: 'no' }
             : { ok: true, eventId: 'e', type: 'OrderPlaced' };
@@ -93,6 +94,18 @@ describe('a dead letter', () => {
     const table = memoryTable();
     await startedLongAgo(table, 'payments', 35);
     const { judged } = await judge([deadLetter(row, { ageDays })], table);
+    expect(judged).toMatchObject([{ verdict }]);
+  });
+
+  test.each<[string, Partial<InboxRow> | undefined, RedriveVerdict, number?]>([
+    ['without a row', undefined, 'stale'],
+    ['that was rejected', { status: 'REJECTED', reason: 'INVALID_PAYLOAD' }, 'stale'],
+    ['that is too old', undefined, 'fails', 36],
+    ['that was allowed', { status: 'REJECTED', reason: 'EVENT_TOO_OLD', runAnyway: true }, 'fails', 36],
+  ])('that is stale and cannot be read, %s', async (_, row, verdict, ageDays = 1) => {
+    const table = memoryTable();
+    await startedLongAgo(table, 'payments', 35);
+    const { judged } = await judge([deadLetter(row, { ageDays, body: 'stale' })], table);
     expect(judged).toMatchObject([{ verdict }]);
   });
 

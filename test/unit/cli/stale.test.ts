@@ -45,6 +45,8 @@ test('the outputs about a stale message are the reviewed ones', async () => {
   }
   const { out } = await runInMemory(mailroom, ['status', '--json']);
   expect(JSON.parse(out).consumers.worker).toMatchObject({ stale: 1, failed: 0 });
+  const resolved = await runInMemory(mailroom, ['messages', 'resolve', 'worker', id]);
+  expect(resolved.out + resolved.err).toMatch(/was discarded as stale by\s+its consumer/);
 });
 
 test('a redrive leaves a dead letter that is stale, and redrives one with an effect', async () => {

@@ -24,7 +24,7 @@ export interface CheckRequest {
 }
 
 /** The result for one message: whether the deployed consumer can read it. */
-export type Check = CheckedPlace &
+export type Check = JudgedUnread &
   (
     | {
         readonly ok: true;
@@ -32,16 +32,16 @@ export type Check = CheckedPlace &
         readonly type: string;
         /** Its handler has a `rejected` function. @default false */
         readonly rejects?: boolean;
-        /** When it is stale, epoch milliseconds. Absent if its handler takes it however old. */
-        readonly staleFrom?: number;
       }
     | { readonly ok: false; readonly code: string; readonly message: string }
   );
 
-/** The place of a message that the gate of its consumer would judge, before its payload is read. */
-interface CheckedPlace {
+/** The place and the age of a message that its consumer would judge before it reads the payload. */
+interface JudgedUnread {
   /** Absent if its handler has no order, or its event no usable number. */
   readonly order?: PlaceInOrder;
+  /** When it is stale, epoch milliseconds. Absent if its handler takes it however old. */
+  readonly staleFrom?: number;
 }
 
 /** The response: one check per body, in order. To a caller that treats the function as an SQS handler, it reports no failures. */
@@ -77,24 +77,23 @@ async function checkMessage(
   { config, payloads }: CheckedBy,
   body: string,
 ): Promise<Check> {
-  let order: PlaceInOrder | undefined;
-  const place = () => ({ ...(order !== undefined && { order }) });
+  let place: JudgedUnread = {};
   try {
     const delivered = readDelivered(body, { subscriptions, arrivedAt: 0 });
     const { eventId, type } = delivered.envelope;
     const handler = handlerOf(handlers, config.consumer, delivered);
-    order = placeOf({ config }, handler, delivered.envelope);
-    await readEvent(handler.definition, await withPayload(payloads, delivered.envelope));
+    const order = placeOf({ config }, handler, delivered.envelope);
     const stale = isEventId(eventId) ? staleFrom(handler, { eventId }) : undefined;
+    place = { ...(order !== undefined && { order }), ...(stale !== undefined && { staleFrom: stale }) };
+    await readEvent(handler.definition, await withPayload(payloads, delivered.envelope));
     return {
       ok: true,
       eventId,
       type,
       ...(handler.rejected !== undefined && { rejects: true }),
-      ...(stale !== undefined && { staleFrom: stale }),
-      ...place(),
+      ...place,
     };
   } catch (error) {
-    return { ok: false, code: errorCode(error), message: errorMessage(error), ...place() };
+    return { ok: false, code: errorCode(error), message: errorMessage(error), ...place };
   }
 }

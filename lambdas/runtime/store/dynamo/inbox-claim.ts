@@ -51,8 +51,9 @@ async function readmit(inbox: InboxContext, wanted: Wanted, row: RejectedRow): P
   const readmitted = await writeTransition(inbox, message.eventId, from, readmittedFrom(wanted), [
     { Delete: { Key: { ...rejectedKey(inbox.consumer, message.eventId) } } },
   ]);
+  const { runAnyway } = row;
   if (isGranted(readmitted, wanted))
-    return granted(wanted, { attempts: 1, effects: row.effects, pastAttempts: row.pastAttempts });
+    return granted(wanted, { attempts: 1, runAnyway, effects: row.effects, pastAttempts: row.pastAttempts });
   return refusalOf(inbox, message, readmitted.item);
 }
 

@@ -358,6 +358,16 @@ describe('a manual fix', () => {
     });
   });
 
+  test('is refused for a message that its consumer discarded as stale, which no operator did', async () => {
+    const one = settling();
+    await one.overwrite({ status: 'DISCARDED', reason: 'STALE', discardedAt: one.clock.now() });
+    expect(await one.commit({ writes: [domainRow] })).toEqual({
+      status: 'refused',
+      code: 'ALREADY_SETTLED',
+      message: 'The message was discarded as stale by its consumer. Nothing was committed now.',
+    });
+  });
+
   test.each([
     ['the same writes with another event', { writes: [domainRow], events: [{ ...event, data: { n: 6 } }] }],
     ['the same event with other writes', { events: [event] }],

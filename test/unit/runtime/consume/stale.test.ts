@@ -181,11 +181,15 @@ test('a check for an operator says when a message is stale', async () => {
   const { handle } = consumer(parts, [leased(ThingHappened, async () => {}, inTime)], parts.table);
   const sent = envelope(parts);
   const report = (await handle(
-    { mailroomCheck: { bodies: [JSON.stringify(body(sent))] } } as never,
+    {
+      mailroomCheck: { bodies: [sent, { ...sent, data: {} }].map((one) => JSON.stringify(body(one))) },
+    } as never,
     {} as never,
   )) as CheckReport;
+  const staleFrom = parts.clock.now() + LAST_MS;
   expect(report.checks).toEqual([
-    { ok: true, eventId: sent.eventId, type: 'ThingHappened', staleFrom: parts.clock.now() + LAST_MS },
+    { ok: true, eventId: sent.eventId, type: 'ThingHappened', staleFrom },
+    { ok: false, code: 'INVALID_PAYLOAD', message: expect.any(String), staleFrom },
   ]);
 });
 
@@ -225,6 +229,17 @@ describe('expiresInMs', () => {
     expect(refusal(35 * DAY_MS - 1)).toBeUndefined();
     expect(refusal(DAY_MS, { inboxRetentionDays: 1 })).toMatchObject({ code: 'BAD_CONSUMER' });
     expect(refusal(HOUR_MS, { order: latest() })).toBeUndefined();
+  });
+
+  test('is refused beside a rejected function, which no stale message would get', () => {
+    const handler = leased(ThingHappened, async () => {}, { ...inTime, rejected: async () => ({}) });
+    const parts: Parts = rig();
+    expect(() => consumer(parts, [handler])).toThrow(
+      expect.objectContaining({
+        code: 'BAD_CONSUMER',
+        message: expect.stringContaining('expiresInMs cannot be combined with `rejected`'),
+      }),
+    );
   });
 
   test('is refused with a strict order, in which later events would wait for a stale one', () => {
