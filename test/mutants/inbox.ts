@@ -50,7 +50,6 @@ export const inboxMutants = mutantsOf([
   ['an outage of S3 rejects no message', "if (isMailroomError(problem, 'PAYLOADS_UNAVAILABLE')) throw problem;", ''],
   ['consume/outage.ts', 'payloads'],
   ['an outage of S3 at a commit counts no attempt', "isMailroomError(error, 'PAYLOADS_UNAVAILABLE') ||", ''],
-  ['consume/expiry.ts', 'stale'],
   ['consume/expiry.ts', 'stale stale-starts'],
   ['a message waits from the commit of its event, or from when a scheduled one was due', 'if (isEventId(eventId)) return eventIdTime(eventId);', 'if (isEventId(eventId)) return sentAt;'],
   ['no message is stale too early by a clock that is ahead', 'since + expiresInMs + CLOCK_SKEW_MS', 'since + expiresInMs'],

@@ -1,7 +1,8 @@
 import { isMailroomError, MailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
-import type { LogFields } from '../observe/telemetry.ts';
+import type { LogFields, Telemetry } from '../observe/telemetry.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 import { TrackedPromise } from './tracked-promise.ts';
 
 /** One run of a handler, as an {@link Around} receives it. */
@@ -55,18 +56,20 @@ interface HandlerInside<T> {
   readonly handle: () => Promise<T>;
   /** Called when the function breaks a rule while the handler runs, which may then commit nothing more. @default a failure is enough */
   readonly refuse?: ((error: MailroomError) => void) | undefined;
+  /** Logs an error of the function that does not decide the outcome. @default it is not logged */
+  readonly telemetry?: Pick<Telemetry, 'log'> | undefined;
 }
 
 /**
  * Runs a handler, inside the consumer's function if it has one.
  *
  * @returns the handler's result
- * @throws poison that the handler threw; otherwise `BAD_AROUND`, `NOT_AWAITED` if the function broke a rule; otherwise the handler's error, or else the function's
+ * @throws poison that the handler threw; otherwise `BAD_AROUND`, `NOT_AWAITED` if the function broke a rule, with the handler's error as its cause; otherwise the handler's error, or else the function's
  */
 export async function runInside<T>(inside: HandlerInside<T>): Promise<T> {
-  const { around, events, ctx, handle, refuse = () => {} } = inside;
+  const { around, events, ctx, handle } = inside;
   if (around === undefined) return handle();
-  const { next, close } = nextOf(handle, refuse);
+  const { next, close } = nextOf(inside);
   const copies = events.map((event) => Object.freeze({ ...event })) as [HandledEvent, ...HandledEvent[]];
   const run = { events: copies, logFields: ctx.logFields, remainingMs: () => ctx.remainingMs() };
   const end = await close(await endOf(async () => around(run, next)));
@@ -74,19 +77,21 @@ export async function runInside<T>(inside: HandlerInside<T>): Promise<T> {
 }
 
 /** The `next` of one run, and the end of the run after the function's own end. */
-function nextOf<T>(handle: () => Promise<T>, refuse: (error: MailroomError) => void) {
+function nextOf<T>({ ctx, handle, refuse, telemetry }: HandlerInside<T>) {
   let work: { readonly end: Promise<RunEnd<T>>; readonly told: TrackedPromise<void> } | undefined;
   let isUnderWay = false;
   let isOver = false;
   let broken: MailroomError | undefined;
   const breaks = (error: MailroomError) => {
     broken ??= error;
-    refuse(error);
+    refuse?.(error);
     return error;
   };
   const next = (): Promise<void> => {
     if (isOver) return tracked(Promise.reject(badAround('called next after its own end')));
     if (work !== undefined) return tracked(Promise.reject(breaks(badAround('called next twice'))));
+    // After a wait in the function: its message has returned to the queue, and another worker may run it.
+    if (ctx.remainingMs() <= RESPONSE_MARGIN_MS) return tracked(Promise.reject(outOfTime()));
     isUnderWay = true;
     const end = endOf(handle).finally(() => {
       isUnderWay = false;
@@ -101,7 +106,14 @@ function nextOf<T>(handle: () => Promise<T>, refuse: (error: MailroomError) => v
       return failure ?? threw(badAround('did not call next, so the handler did not run'));
     if (isUnderWay || !work.told.handled) breaks(notAwaited(failure?.error));
     const end = await work.end;
-    if (broken !== undefined && !(end.is === 'threw' && isPoison(end.error))) return threw(broken);
+    if (own.is === 'threw' && end.is === 'threw' && own.error !== end.error)
+      telemetry?.log.warn('The function around the handler threw after the handler; the handler decides', {
+        error: own.error as Error,
+      });
+    if (broken !== undefined && !(end.is === 'threw' && isPoison(end.error))) {
+      if (end.is === 'threw' && !mayBeCausedBy(end.error, broken)) broken.cause = end.error;
+      return threw(broken);
+    }
     return end.is === 'threw' ? end : (failure ?? end);
   };
   return { next, close };
@@ -122,6 +134,19 @@ function resultOf<T>(end: RunEnd<T>): T {
 
 function threw(error: unknown) {
   return { is: 'threw', error } as const;
+}
+
+/** The most causes of an error that are looked at: a handler can make a circle of them. */
+const CAUSES_MAX = 10;
+
+/** True for an error that has another one among its causes: that one cannot have it as its cause. */
+function mayBeCausedBy(error: unknown, cause: Error): boolean {
+  let next = error;
+  for (let n = 0; n < CAUSES_MAX && next !== cause; n += 1) {
+    if (!(next instanceof Error)) return false;
+    next = next.cause;
+  }
+  return true;
 }
 
 /** A promise whose failure does not end the process, and that records whether it is awaited. */

@@ -1,6 +1,7 @@
 import type { ProcessingConfig } from '../base/consumer-config.ts';
 import { MailroomError } from '../base/errors.ts';
 import type { EventOf, HandledDefinition, HandledEvent } from '../events/external-event.ts';
+import type { Telemetry } from '../observe/telemetry.ts';
 import type { Commit } from '../store/dynamo/outbox.ts';
 import { runInside } from './around.ts';
 import { type BatchCommit, causedBy } from './batch-commit.ts';
@@ -64,11 +65,12 @@ export async function batchCommitOf(
   { definition, handleBatch, around }: BatchHandler,
   events: readonly HandledEvent[],
   ctx: BatchContext,
+  telemetry?: Telemetry,
 ) {
   const what = `The handler of ${definition.type}`;
   const handle = async () =>
     causedBy(what, await commitOf(what, () => handleBatch(events as never, ctx)), events);
-  return runInside({ around, events, ctx, handle });
+  return runInside({ around, events, ctx, handle, telemetry });
 }
 
 /** Returns true for a handler that takes several events at a time. */

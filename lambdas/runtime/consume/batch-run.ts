@@ -10,7 +10,6 @@ import { type BatchHandler, batchCommitOf } from './batch-handler.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { hasExpired } from './expiry.ts';
 import type { BatchEnd, CommitFailure } from './inbox-port.ts';
-import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { freshEvent } from './message.ts';
 import {
   type MessageOutcome,
@@ -20,6 +19,7 @@ import {
   START_MIN_MS,
   tooLate,
 } from './message-outcome.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 import { isConflictOnly, isOutageOfAll } from './outage.ts';
 import { onFreshReads } from './transactional-run.ts';
 
@@ -175,7 +175,7 @@ async function commitOnce(
   const work = async () => {
     const handled = span.run(async () => {
       const events = await Promise.all(members.map(({ envelope }) => freshEvent(definition, envelope)));
-      return batchCommitOf(handler, events, given);
+      return batchCommitOf(handler, events, given, members[0]?.message.telemetry);
     });
     const commit = await withDeadline(clock, remainingMs() - RESPONSE_MARGIN_MS, handled, (): never => {
       throw outOfTime();

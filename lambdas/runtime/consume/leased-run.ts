@@ -1,5 +1,5 @@
 import { OVER, withDeadline } from '../base/clock.ts';
-import { isMailroomError, MailroomError } from '../base/errors.ts';
+import { isMailroomError, type MailroomError } from '../base/errors.ts';
 import { isPoison } from '../base/poison.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import { runInside } from './around.ts';
@@ -11,6 +11,7 @@ import { type Blocked, type HandlerRun, handlerRun, leasedContext, take } from '
 import { awaitToken, type NotYet } from './limited-run.ts';
 import { readEvent } from './message.ts';
 import { effectsIdle } from './once.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 
 /** The end of a leased handler's run. */
 export type LeasedRun =
@@ -31,9 +32,6 @@ export type LeasedRun =
   /** The function's time is up, but the handler is still running. `lostTimeToTable`: slow table calls used up its time, so it is not counted. */
   | { readonly kind: 'out-of-time'; readonly lostTimeToTable: boolean };
 
-/** The time before the function is stopped by which the batch response must be sent, milliseconds. */
-export const RESPONSE_MARGIN_MS = 1_000;
-
 /** A handler that starts later than this in its invocation was delayed by the table, milliseconds. */
 const LATE_MS = 2_000;
 
@@ -42,13 +40,6 @@ const MARK_MAX_MS = RESPONSE_MARGIN_MS / 2;
 
 /** The maximum wait for a renewal in progress: a hanging one must not use up the time to complete the message, milliseconds. */
 const LAST_RENEWAL_MAX_MS = 1_000;
-
-/** The error of a handler that was still running when the function's time was up. */
-export function outOfTime(cause?: unknown): MailroomError {
-  return new MailroomError('OUT_OF_TIME', "The handler was still running when the function's time was up.", {
-    cause,
-  });
-}
 
 /**
  * Runs one leased handler under its claim until everything that it started has ended: an un-awaited commit or effect is
@@ -114,13 +105,15 @@ async function toTheEnd(run: HandlerRun, handler: LeasedHandler): Promise<Leased
   const ctx = leasedContext(run);
   const handle = async () => {
     try {
+      run.signal.throwIfAborted(); // the function around it may have waited for longer than this worker holds the message
       return await handler.handle(run.event as never, ctx);
     } finally {
       take(run, { is: 'returned' }); // not after the function around it: a call that fails meanwhile was not awaited
     }
   };
   const refuse = (error: MailroomError) => take(run, { is: 'not-awaited', error });
-  const inside = { around: handler.around, events: [run.event], ctx, handle, refuse };
+  const { telemetry } = run.claimed;
+  const inside = { around: handler.around, events: [run.event], ctx, handle, refuse, telemetry };
   const end = await returnedOrThrew(() => span.run(() => runInside(inside)));
   let ended: number;
   do {

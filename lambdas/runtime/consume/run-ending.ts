@@ -10,8 +10,9 @@ import { Overtaken } from '../store/last-sequence.ts';
 import { reportEffectsAtEnd } from './claimed-effects.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import { writeHint } from './failed-hints.ts';
-import { type LeasedRun, outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
+import type { LeasedRun } from './leased-run.ts';
 import { FENCE_LOST, failedAs, type MessageEnd, type MessageOutcome, report } from './message-outcome.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 
 /** The maximum time spent retrying the write that ends a claim, because the other messages of the batch wait for the response. */
 const RECORD_MAX_MS = 20_000;

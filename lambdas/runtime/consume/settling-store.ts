@@ -7,8 +7,8 @@ import type { Commit } from '../store/dynamo/outbox.ts';
 import { eventCount } from '../store/dynamo/transaction-checks.ts';
 import type { InboxRow } from '../store/inbox-row.ts';
 import type { DynamoContext } from './consumer-context.ts';
-import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { checkOperatorWrites } from './operator-writes.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 import type { WritesCheck } from './settle-requests.ts';
 
 /**

@@ -8,9 +8,9 @@ import { commitOf } from './commit-of.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
 import type { HandlerWork } from './inbox-port.ts';
-import { outOfTime, RESPONSE_MARGIN_MS } from './leased-run.ts';
 import { freshEvent } from './message.ts';
 import { failUnclaimed, report, reportOutage } from './message-outcome.ts';
+import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 import type { ClaimEnd } from './run-ending.ts';
 
 /** The maximum number of consecutive runs of a transactional handler whose conditions fail. */
@@ -38,7 +38,7 @@ export async function runUnclaimed(
     const given = { attempt: receives, remainingMs, logFields };
     return await onFreshReads(received, remainingMs, async () => {
       const event = await freshEvent(handler.definition, envelope);
-      return span.run(() => commit(received, event, workOf(handler, event, given)));
+      return span.run(() => commit(received, event, workOf(received, handler, event, given)));
     });
   } catch (error) {
     if (error instanceof Overtaken) throw error;
@@ -71,6 +71,7 @@ async function commit(
 }
 
 function workOf(
+  { telemetry }: ConsumerContext,
   handler: TransactionalHandler,
   event: HandledEvent,
   given: TransactionalContext,
@@ -81,7 +82,7 @@ function workOf(
       commitOf(`The handler of ${event.type}`, () =>
         handler.handle(event as never, { ...given, tx } as never),
       );
-    return runInside({ around, events: [event], ctx: given, handle });
+    return runInside({ around, events: [event], ctx: given, handle, telemetry });
   };
 }
 
@@ -101,7 +102,7 @@ export function asLeased(
     handle: async (_event: HandledEvent, given) => {
       await onFreshReads(ctx, given.remainingMs, async () => {
         const event = await freshEvent(handler.definition, envelope);
-        await given.commit(workOf(handler, event, given) as never);
+        await given.commit(workOf(ctx, handler, event, given) as never);
       });
     },
   };

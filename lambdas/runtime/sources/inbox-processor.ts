@@ -10,8 +10,8 @@ import {
 } from '../consume/consumer-context.ts';
 import { type Delivery, readDelivery } from '../consume/delivery.ts';
 import type { Handler } from '../consume/handler.ts';
-import { outOfTime } from '../consume/leased-run.ts';
 import { again, type MessageOutcome, reportLeased, reportOutage } from '../consume/message-outcome.ts';
+import { outOfTime } from '../consume/out-of-time.ts';
 import { handlersByEvent, work } from '../consume/receive.ts';
 import { type Turn, turnOf } from '../consume/turn.ts';
 import type { EventRef } from '../events/event.ts';
