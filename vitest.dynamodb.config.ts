@@ -7,7 +7,7 @@ const HANGS_MS = 900_000;
 /** What needs nothing but a table, on any DynamoDB. `npm run test:dynamodb`. */
 export default defineConfig({
   test: {
-    include: ['test/contract/{batch,delivery,inbox,table}.engine.test.ts'],
+    include: ['test/contract/{batch,delivery,inbox,table,unique-event}.engine.test.ts'],
     globalSetup: ['test/support/dynamodb-endpoint.ts'],
     testTimeout: HANGS_MS,
     hookTimeout: HANGS_MS,

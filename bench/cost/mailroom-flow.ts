@@ -29,6 +29,8 @@ export interface MailroomVariant extends ConsumerVariant {
   readonly payloadOf?: (index: number, bytes: number) => { readonly orderId: string; readonly note: string };
   /** The publisher of the events. `both`: a relay that does not know that the producer publishes. @default 'relay' */
   readonly publisher?: 'relay' | 'producer' | 'both';
+  /** Each event has a `uniqueBy`. @default none has */
+  readonly isUnique?: boolean;
   /** The events are scheduled, and become due or are cancelled. @default they are ordinary */
   readonly schedule?: 'due' | 'cancelled' | 'cancelled in a transaction';
 }
@@ -111,7 +113,7 @@ export function createFlow(aws: MeteredAws, workload: Workload, variant: Mailroo
 function orderCommit(
   index: number,
   { payloadBytes }: Workload,
-  { payloadOf = payload, order, schedule }: MailroomVariant,
+  { payloadOf = payload, order, schedule, isUnique = false }: MailroomVariant,
   now: number,
 ): Commit {
   const [aggregateId, data] = [orderId(index), payloadOf(index, payloadBytes)];
@@ -121,5 +123,6 @@ function orderCommit(
     return { writes: [write], events: [NumberedOrderPlaced.create({ aggregateId, data, sequence })] };
   }
   const deliverAt = schedule === undefined ? undefined : now + DELAY_MS;
-  return { writes: [put], events: [OrderPlaced.create({ aggregateId, data, deliverAt })] };
+  const uniqueBy = isUnique ? aggregateId : undefined;
+  return { writes: [put], events: [OrderPlaced.create({ aggregateId, data, deliverAt, uniqueBy })] };
 }

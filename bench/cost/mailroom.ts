@@ -56,6 +56,12 @@ export const ORDER_AND_TIME: readonly System[] = [
   mailroom('mailroom (bridge to SQS FIFO, strict)', { handler: 'bridge', order: strict() }),
 ];
 
+/** Transactional handlers, and events with a `uniqueBy`. */
+export const UNIQUE = mailroom('mailroom (transactional, uniqueBy)', {
+  handler: 'transactional',
+  isUnique: true,
+});
+
 /** Leased handlers with a limit, of which all but the first event of a batch wait once. */
 export const LIMIT_REACHED = mailroom('mailroom (leased, limit, waits once)', {
   handler: 'leased',

@@ -26,6 +26,7 @@ export {
   readConsumerConfig,
 } from './base/consumer-config.ts';
 export {
+  AlreadyCommitted,
   type CancellationReason,
   ConditionFailed,
   FenceLost,

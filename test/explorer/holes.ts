@@ -38,6 +38,8 @@ import { STALE_HOLES } from './stale-holes.ts';
 import { staleScenarios } from './stale-scenarios.ts';
 import { THAW_HOLES } from './thaw-holes.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
+import { UNIQUE_HOLES } from './unique-holes.ts';
+import { uniqueScenarios } from './unique-scenarios.ts';
 import { UNREADABLE_HOLES } from './unreadable-holes.ts';
 import { unreadableScenarios } from './unreadable-scenarios.ts';
 import { VERSION_HOLES } from './version-holes.ts';
@@ -61,6 +63,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...RELAY_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...AT_ONCE_HOLES.map((hole) => planted('outbox', hole, relayScenarios)),
   ...SCHEDULED_HOLES.map((hole) => planted('outbox', hole, scheduledScenarios)),
+  ...UNIQUE_HOLES.map((hole) => planted('outbox', hole, uniqueScenarios)),
   ...CHANGED_HOLES.map((hole) => planted('outbox', hole, changedScenarios)),
   ...[...INBOX_HOLES, ...EFFECT_HOLES, ...OPERATOR_HOLES].map((hole) =>
     planted('inbox', hole, inboxScenarios),

@@ -17,6 +17,7 @@ import { retentionScenarios } from './retention-scenarios.ts';
 import { scheduledScenarios } from './scheduled-scenarios.ts';
 import { staleScenarios } from './stale-scenarios.ts';
 import { thawScenarios } from './thaw-scenarios.ts';
+import { uniqueScenarios } from './unique-scenarios.ts';
 import { unreadableScenarios } from './unreadable-scenarios.ts';
 import { versionScenarios } from './version-scenarios.ts';
 
@@ -60,6 +61,7 @@ export function scenariosOf(bounds: Bounds): Scenario[] {
   return [
     ...relayScenarios(bounds),
     ...scheduledScenarios(bounds),
+    ...uniqueScenarios(bounds),
     ...changedScenarios(bounds),
     ...inboxScenarios(bounds),
     ...batchScenarios(bounds),

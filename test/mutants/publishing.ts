@@ -3,9 +3,13 @@ import { mutantsOf } from './mutant.ts';
 /** From a commit to the bus: the outbox, its relays and the sweep. */
 // biome-ignore format: a line for each mutant
 export const publishingMutants = mutantsOf([
+  ['store/dynamo/unique-event.ts', 'unique-event.memory'],
+  ['a key is taken only if it is free', "'attribute_not_exists(PK) OR expiresAt < :nowS'", "'attribute_not_exists(PK) OR expiresAt < :nowS OR attribute_exists(PK)'"],
+  ['the key of a scheduled event is taken until after its due time', 'Math.max(now, eventIdTime(eventId))', 'now'],
+  ['the refusal of a key is known by the reason of its own action', "(reason) => reason?.code === 'ConditionalCheckFailed'", '(reason) => reason !== undefined'],
   ['store/dynamo/outbox.ts', 'outbox publish-at-once scheduled'],
-  ['events are written in the transaction of the writes that they tell of', '[...writes, ...made.map(({ entry }) => entry)]', '[...writes]'],
-  ['events are published at once only after their transaction', 'await transactWithRetry({ table, clock, random }, actions);', 'await publishAtOnce?.publish(made.map(({ entry }) => entry), { table, clock, random }); await transactWithRetry({ table, clock, random }, actions);'],
+  ['events are written in the transaction of the writes that they tell of', '[...writes, ...made.map(({ entry }) => entry), ...keys]', '[...writes, ...keys]'],
+  ['events are published at once only after their transaction', 'await transactWithRetry({ table, clock, random }, actions).catch(', 'await publishAtOnce?.publish(made.map(({ entry }) => entry), { table, clock, random }); await transactWithRetry({ table, clock, random }, actions).catch('],
   ['a rescheduled event is cancelled in the same transaction', '{ writes: [cancellation(eventId)], events: [draft] }', '{ events: [draft] }'],
   ['outbox/outbox-entry.ts', 'outbox publish-at-once scheduled'],
   ['an outbox row never replaces another', "Item, ConditionExpression: 'attribute_not_exists(PK)'", 'Item'],

@@ -7,6 +7,7 @@
 export type MailroomErrorCode =
   // Invalid arguments or configuration.
   | 'AFTER_COMMIT'
+  | 'ALREADY_COMMITTED'
   | 'BAD_ARGUMENT'
   | 'BAD_AROUND'
   | 'BAD_CONFIG'

@@ -41,6 +41,7 @@ const OUTCOMES: Readonly<Partial<Record<MailroomErrorCode, string>>> = {
 
 /** The error class of each code whose error has further properties; {@link isMailroomError} narrows to it. */
 export interface MailroomErrorOfCode {
+  ALREADY_COMMITTED: AlreadyCommitted;
   CONDITION_FAILED: ConditionFailed;
   RETRY_LATER: RetryLater;
   TRANSACTION_CANCELLED: TransactionCancelled;
@@ -216,6 +217,22 @@ function refusals(reasons: readonly CancellationReason[]): string {
     return [`action ${i + 1} of ${reasons.length} failed with ${code}${said}`];
   });
   return refused.length > 0 ? refused.join(', ') : 'DynamoDB gave no reason';
+}
+
+/** Another event with the same `uniqueBy` was committed before: nothing was written. */
+export class AlreadyCommitted extends MailroomError {
+  /** The id of that event. Absent if the row of the key was changed by hand. */
+  readonly firstEventId: string | undefined;
+
+  constructor(type: string, firstEventId: string | undefined, options?: ErrorOptions) {
+    super(
+      'ALREADY_COMMITTED',
+      `Event ${type} was committed before under its uniqueBy, as ${firstEventId ?? 'an event whose id is unknown'}, and nothing was written.`,
+      options,
+    );
+    this.name = 'AlreadyCommitted';
+    this.firstEventId = firstEventId;
+  }
 }
 
 /** This worker no longer holds the message's lease: another claim or an operator has taken it over. */

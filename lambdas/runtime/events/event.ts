@@ -96,6 +96,12 @@ export interface EventInput<D> {
    * the event is an ordinary one. @default the event is published at once
    */
   readonly deliverAt?: number | undefined;
+  /**
+   * Names a business fact that is committed once, e.g. `invoice-2026-07`: the commit of a second event of this type under the same text is refused
+   * with `ALREADY_COMMITTED`, whose `firstEventId` is the first one. 1 to 1,024 bytes. The text is taken for 35 days from the commit, or from
+   * `deliverAt`, also if the event is cancelled. Only for `outbox.commit` of an outbox in DynamoDB: in SQL, use a unique index. @default none
+   */
+  readonly uniqueBy?: string | undefined;
 }
 
 /** An event that is not yet written: the input of `commit` and `entries`. */

@@ -6,7 +6,7 @@ import { DAY_MS, MINUTE_MS } from '../base/units.ts';
 import type { AnyEventDefinition, EventDraft, EventRef } from '../events/event.ts';
 import { payloadPath } from '../events/payload-issues.ts';
 import { validateData } from '../events/payload-validation.ts';
-import { AGGREGATE_ID_MAX_BYTES } from '../store/keys.ts';
+import { AGGREGATE_ID_MAX_BYTES, PARTITION_KEY_MAX_BYTES, uniqueKey } from '../store/keys.ts';
 
 /** The maximum length of a trace header, in characters (EventBridge API reference, PutEventsRequestEntry). */
 const TRACE_HEADER_MAX = 500;
@@ -59,7 +59,8 @@ export async function checkDraft(draft: EventDraft, now: number): Promise<void> 
   if (!isText(draft.aggregateId)) {
     throw invalid(type, 'aggregateId', TEXT, draft.aggregateId);
   }
-  const { occurredAt, traceId, correlationId, causationId, sequence, deliverAt } = optionalsOf(draft);
+  const { occurredAt, traceId, correlationId, causationId, sequence, deliverAt, uniqueBy } =
+    optionalsOf(draft);
   if (occurredAt !== undefined && !Number.isSafeInteger(occurredAt)) {
     throw invalid(type, 'occurredAt', 'a whole number of epoch milliseconds', occurredAt);
   }
@@ -74,6 +75,35 @@ export async function checkDraft(draft: EventDraft, now: number): Promise<void> 
     throw invalid(type, 'sequence', 'a finite number', sequence);
   }
   if (deliverAt !== undefined) checkDue(type, deliverAt, draft.definition, now);
+  if (uniqueBy !== undefined) checkUnique(draft, uniqueBy);
+}
+
+/** The most bytes of UTF-8 of a `uniqueBy`. */
+const UNIQUE_MAX_BYTES = 1_024;
+
+function checkUnique({ definition }: EventDraft, uniqueBy: unknown): void {
+  const { type } = definition;
+  const allowed = `a string of 1 to ${UNIQUE_MAX_BYTES} bytes of UTF-8 without half of a surrogate pair`;
+  if (!isText(uniqueBy)) throw invalid(type, 'uniqueBy', allowed, uniqueBy);
+  const bytes = Buffer.byteLength(uniqueBy);
+  if (bytes > UNIQUE_MAX_BYTES) throw invalid(type, 'uniqueBy', allowed, `${bytes} bytes`);
+  const keyBytes = Buffer.byteLength(uniqueKey(definition, uniqueBy).PK);
+  if (keyBytes > PARTITION_KEY_MAX_BYTES)
+    throw invalid(
+      type,
+      'uniqueBy',
+      `shorter by ${keyBytes - PARTITION_KEY_MAX_BYTES} bytes: the names of the event leave no more room in its key`,
+      `${bytes} bytes`,
+    );
+}
+
+/** @throws `INVALID_EVENT` if an event has a `uniqueBy` where it cannot be kept */
+export function refuseUnique({ definition: { type }, uniqueBy }: EventDraft): void {
+  if (uniqueBy === undefined || uniqueBy === null) return;
+  throw new MailroomError(
+    'INVALID_EVENT',
+    `Event ${type} has uniqueBy, which only outbox.commit of an outbox in DynamoDB keeps. Remove it: a handler commits once for each message, a transaction of your own can put a row of its own under a condition, and a database of SQL has unique indexes.`,
+  );
 }
 
 /** An ordered consumer keeps the last number under a key that contains the aggregate's id. */
@@ -132,11 +162,18 @@ function isTraceId(value: unknown): value is string {
   return isText(value) && value.length <= TRACE_HEADER_MAX;
 }
 
-type Optional = 'occurredAt' | 'traceId' | 'correlationId' | 'causationId' | 'sequence' | 'deliverAt';
+type Optional =
+  | 'occurredAt'
+  | 'traceId'
+  | 'correlationId'
+  | 'causationId'
+  | 'sequence'
+  | 'deliverAt'
+  | 'uniqueBy';
 
 /** The optional properties of a draft; `null` from untyped code counts as absent. */
 function optionalsOf(draft: EventDraft): Readonly<Record<Optional, unknown>> {
-  const { occurredAt, traceId, correlationId, causationId, sequence, deliverAt } = draft;
+  const { occurredAt, traceId, correlationId, causationId, sequence, deliverAt, uniqueBy } = draft;
   return {
     occurredAt: occurredAt ?? undefined,
     traceId: traceId ?? undefined,
@@ -144,6 +181,7 @@ function optionalsOf(draft: EventDraft): Readonly<Record<Optional, unknown>> {
     causationId: causationId ?? undefined,
     sequence: sequence ?? undefined,
     deliverAt: deliverAt ?? undefined,
+    uniqueBy: uniqueBy ?? undefined,
   };
 }
 

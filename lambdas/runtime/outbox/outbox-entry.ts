@@ -12,7 +12,7 @@ import { EVENT_PREFIX } from '../store/keys.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import { type StoredOutboxRow, storedEnvelope } from '../store/stored-envelope.ts';
 import type { Put, Table } from '../store/table.ts';
-import { checkDeclared, checkDraft } from './event-draft.ts';
+import { checkDeclared, checkDraft, refuseUnique } from './event-draft.ts';
 import { refuseTooLarge } from './event-size.ts';
 
 /** One outbox row to include in a transaction, in the format of a `TransactWriteCommand` item. */
@@ -59,6 +59,8 @@ export interface MintContext {
   readonly tracer: Tracer;
   /** Takes the payloads that are too large for an event. @default each event carries its payload */
   readonly payloads?: Payloads | undefined;
+  /** Its caller keeps the keys of unique events. @default such an event is refused */
+  readonly keepsUnique?: boolean;
 }
 
 /** Dependencies of {@link eventEntry}. */
@@ -89,11 +91,12 @@ export interface MintedEvent {
  * @throws `NOT_DECLARED`, `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TOO_MANY_HOPS`, `PAYLOADS_UNAVAILABLE`
  */
 export async function mintEvent(
-  { config, clock, random, tracer, payloads }: MintContext,
+  { config, clock, random, tracer, payloads, keepsUnique }: MintContext,
   draft: EventDraft,
   cause: CausingEvent | undefined,
 ): Promise<MintedEvent> {
   await checkDraft(draft, clock.now());
+  if (!keepsUnique) refuseUnique(draft);
   const { definition } = draft;
   checkDeclared(definition, config);
   const now = clock.now();

@@ -9,6 +9,7 @@ import { type PendingRow, pendingRow } from '../outbox/pending-row.ts';
 import { READ_NUMBERS } from '../store/dynamo/attributes.ts';
 import { claimEvents, releaseEvents } from '../store/dynamo/outbox-writes.ts';
 import { eventIdTime } from '../store/event-id.ts';
+import { UNIQUE_PREFIX } from '../store/keys.ts';
 import type { Item } from '../store/table.ts';
 import type { BusBreaker } from './bus-breaker.ts';
 import { declaredSources } from './declared-sources.ts';
@@ -202,6 +203,8 @@ function* readRecords(
 ): Generator<StreamRow> {
   const seen = new Set<string>();
   for (const record of recordsOf(event)) {
+    // It is written with an event, whose own record follows or precedes it.
+    if (record?.dynamodb?.Keys?.PK?.S?.startsWith(UNIQUE_PREFIX)) continue;
     const row = readRecord(record);
     if (row === undefined) {
       telemetry.log.warn('A stream record is not a new outbox row; it is left to the sweep', {

@@ -10,6 +10,8 @@ export const EVENT_PREFIX = 'EVENT#';
 export const LAST_PREFIX = 'LAST#';
 /** The prefix of the partition keys of the buckets of limits. */
 export const LIMIT_PREFIX = 'LIMIT#';
+/** The prefix of the partition keys of the keys of unique events: a part of the outbox, which producers may write. */
+export const UNIQUE_PREFIX = `${OUTBOX_PREFIX}UNIQUE#`;
 /** The beginnings of the partition keys that only Mailroom writes; no domain key may match one. */
 export const SYSTEM_PREFIXES = [
   OUTBOX_PREFIX,
@@ -136,6 +138,14 @@ export function limitKey(limit: LimitOf, key: string): Key {
       ? `#${limit.name}`
       : [limit.consumer, ...[limit.source, limit.type].map(encodeURIComponent)].join('#');
   return { PK: `${LIMIT_PREFIX}${of}#${key}`, SK: 'LIMIT' };
+}
+
+/** Makes the key of the row of a unique event's key. Only the key may contain `#`. */
+export function uniqueKey(
+  { source, type }: { readonly source: string; readonly type: string },
+  key: string,
+): Key {
+  return { PK: `${UNIQUE_PREFIX}${[source, type].map(encodeURIComponent).join('#')}#${key}`, SK: 'UNIQUE' };
 }
 
 /** Makes the key of an operation's record: by month, in time order. */

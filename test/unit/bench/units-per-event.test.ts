@@ -6,6 +6,7 @@ import {
   MAILROOM,
   ORDER_AND_TIME,
   UNCOMPRESSED,
+  UNIQUE,
 } from '../../../bench/cost/mailroom.ts';
 import { measure, type Usage } from '../../../bench/cost/measure.ts';
 import { orderTable, stepsTable } from '../../../bench/cost/tables.ts';
@@ -34,7 +35,7 @@ it('an event costs what was reviewed', async () => {
     lines.push(`${system.name}, payload of ${BATCH.payloadBytes} B, fails once`, ...stepLines(steps));
   }
   for (const { system, workload, event } of [
-    ...(await plainRuns([AT_ONCE, LIMIT_REACHED], BATCH)),
+    ...(await plainRuns([AT_ONCE, LIMIT_REACHED, UNIQUE], BATCH)),
     ...(await ordered),
   ]) {
     lines.push(`${system.name}, payload of ${workload.payloadBytes} B`, ...stepLines(event.steps));

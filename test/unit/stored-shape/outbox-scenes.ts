@@ -86,6 +86,11 @@ export const outboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
     await discardDead(rig, EVENT_ID, note);
     return rig.item('OUTBOX#');
   },
+  'Key of a unique event': async () => {
+    const rig = shapeRig();
+    await rig.commitUnique();
+    return rig.item('OUTBOX#UNIQUE#');
+  },
   'Unsettled pointer': async () => (await requeued()).item('SWEEP#'),
   'Unsettled pointer: half read': async () => {
     const rig = await requeued();

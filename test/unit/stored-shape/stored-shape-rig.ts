@@ -78,6 +78,8 @@ export function shapeRig(refusal?: { readonly code: string; readonly message: st
     random,
     commit: () => outbox.commit({ events: [OrderPlaced.create({ aggregateId: '42', data })] }),
     outbox,
+    commitUnique: () =>
+      outbox.commit({ events: [OrderPlaced.create({ aggregateId: '42', data, uniqueBy: 'order-42' })] }),
     /** Commits the event half an hour before it is due. */
     schedule: async () => {
       clock.jumpTo(NOW - 30 * MINUTE_MS);

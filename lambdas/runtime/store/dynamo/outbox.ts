@@ -22,6 +22,7 @@ import type { Item, Table, TransactAction, Update } from '../table.ts';
 import { cancellationOf, type NotCancelled, notCancelledBecause } from './cancellation.ts';
 import type { AtOncePublisher } from './publish-at-once.ts';
 import { checkTransaction, eventCount } from './transaction-checks.ts';
+import { alreadyCommitted, uniqueActions } from './unique-event.ts';
 
 /** The content of one transaction. */
 export interface Commit {
@@ -44,6 +45,7 @@ export interface Outbox {
    *
    * @returns the envelopes that will be published, in the order of `events`
    * @throws `TRANSACTION_CANCELLED` if a condition failed; its `reasons` begin with those of `writes`, in order
+   * @throws `ALREADY_COMMITTED` if an event with the same `uniqueBy` was committed before, whatever else was refused: its `firstEventId` is that event
    * @throws `BAD_ITEM` if `writes` contains a value that DynamoDB cannot store, such as a `Date`, a promise or a class instance
    * @throws `NOT_DECLARED` if the function does not declare that it publishes one of `events`, before anything is sent
    * @throws `INVALID_PAYLOAD`, `INVALID_EVENT`, `EVENT_TOO_LARGE`, `TRANSACTION_TOO_LARGE`, `EMPTY_COMMIT`, `BAD_WRITE` or
@@ -172,16 +174,17 @@ export function createOutbox(deps: OutboxDeps): Outbox {
   const tracer = createTracer(deps.redact);
 
   const entries: Outbox['entries'] = async (events, cause) => {
-    const made = await eventEntries(events, { cause });
+    const made = await eventEntries(events, { cause }, false);
     return made.map(({ entry }) => entry);
   };
 
   async function eventEntries(
     events: readonly EventDraft[],
     how: Parameters<typeof eventEntry>[2],
+    keepsUnique: boolean,
   ): Promise<EventEntry[]> {
     const made: EventEntry[] = [];
-    const context = { config, table, clock, random, tracer, payloads };
+    const context = { config, table, clock, random, tracer, payloads, keepsUnique };
     for (const draft of events) made.push(await eventEntry(context, draft, how));
     return made;
   }
@@ -215,12 +218,16 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     { writes = [], events = [] }: Commit,
     span?: TracerSpan,
   ): Promise<readonly Envelope[]> {
-    const made = await eventEntries(events, { turnMs: publishAtOnce?.timeoutMs });
+    const made = await eventEntries(events, { turnMs: publishAtOnce?.timeoutMs }, true);
     const [first] = made;
     if (made.length === 1 && first !== undefined) span?.set(EVENT_ID, first.envelope.eventId);
-    const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry)];
+    const ids = made.map(({ envelope }) => envelope.eventId);
+    const keys = uniqueActions(events, ids, clock.now());
+    const actions: TransactAction[] = [...writes, ...made.map(({ entry }) => entry), ...keys];
     checkTransaction(actions, { table, clock });
-    await transactWithRetry({ table, clock, random }, actions);
+    await transactWithRetry({ table, clock, random }, actions).catch((error: unknown) => {
+      throw alreadyCommitted(error, events, actions) ?? error;
+    });
     telemetry?.count('EventsCommitted', eventCount(actions));
     await publishAtOnce?.publish(
       made.map(({ entry }) => entry),

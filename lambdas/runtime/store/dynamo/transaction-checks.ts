@@ -8,6 +8,7 @@ import { TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX, type TransactAction } f
 import { isCancellation } from './cancellation.ts';
 import { isSeed } from './last-sequence.ts';
 import { type Action, checkedActions } from './table-checks.ts';
+import { isUniqueAction } from './unique-event.ts';
 
 /**
  * The maximum age of an entry that `commit` accepts. If an older entry were committed again after TTL had deleted its PUBLISHED
@@ -79,7 +80,11 @@ function checkKeys(actions: readonly Action[], tableName: string): void {
     const at = `Action ${index + 1} of ${actions.length} (${kind})`;
     const reserved = SYSTEM_PREFIXES.find((prefix) => PK.startsWith(prefix));
     const action: TransactAction = { [kind]: request };
-    const isOurs = outboxEventId(action) !== undefined || isCancellation(action) || isSeed(action);
+    const isOurs =
+      outboxEventId(action) !== undefined ||
+      isCancellation(action) ||
+      isSeed(action) ||
+      isUniqueAction(action);
     if (reserved !== undefined && !isOurs) {
       throw new MailroomError(
         'BAD_WRITE',
