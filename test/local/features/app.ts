@@ -21,6 +21,7 @@ import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
 import { Booked } from './booked.ts';
 import { Charged, ObjectCreated } from './external-events.ts';
 import { Packed, PackingRequested } from './packing.ts';
+import { ReportMade } from './report-made.ts';
 
 const removalPolicy = RemovalPolicy.DESTROY;
 const entry = (name: string) => fileURLToPath(new URL(`${name}.handler.ts`, import.meta.url));
@@ -43,6 +44,7 @@ const mailroom = new Mailroom(stack, 'Mailroom', {
   sources: [OrderPlaced.source, StockReserved.source, Booked.source, PackingRequested.source],
   // So seldom that the tests alone send them.
   heartbeat: { every: Duration.hours(1) },
+  payloads: { above: '8 KB', inline: [StockReserved] },
 });
 mailroom.addProducer(orders, { service: 'orders', publishes: [OrderPlaced] });
 new InboxConsumer(stack, 'Reservations', {
@@ -202,3 +204,23 @@ new CfnOutput(stack, 'DeskUrl', { value: desk.queueUrl });
 new CfnOutput(stack, 'TableName', { value: mailroom.table.tableName });
 new CfnOutput(stack, 'QueueUrl', { value: webhooks.queueUrl });
 new CfnOutput(stack, 'TopicArn', { value: topic.topicArn });
+
+// Reports whose payloads can be objects in S3.
+const report = new ServiceFunction(stack, 'Report', {
+  entry: entry('report'),
+  service: ReportMade.source,
+  logRemovalPolicy: removalPolicy,
+});
+mailroom.addProducer(report, { service: ReportMade.source, publishes: [ReportMade] });
+new InboxConsumer(stack, 'Reports', {
+  mailroom,
+  name: 'reports',
+  service: ReportMade.source,
+  events: [ReportMade],
+  entry: entry('reports'),
+  domainKeys: ['REPORT#*'],
+  retry: { maxAttempts: 1, outageTolerance: Duration.seconds(0) },
+  removalPolicy,
+});
+new CfnOutput(stack, 'ReportFunction', { value: report.functionName });
+new CfnOutput(stack, 'PayloadBucket', { value: mailroom.payloadBucket?.bucketName ?? '' });
