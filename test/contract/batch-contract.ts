@@ -30,7 +30,11 @@ function batching(table: Table) {
   return {
     messages,
     commit: async (of: readonly Message[], writes: readonly TransactAction[] = [plus(of.length)]) =>
-      (inbox.commitBatch as NonNullable<Inbox['commitBatch']>)(of, async () => ({ writes, events: [] })),
+      (inbox.commitBatch as NonNullable<Inbox['commitBatch']>)(
+        of,
+        async () => ({ writes, events: [] }),
+        (work) => work,
+      ),
     plus,
     put: (part: number, ConditionExpression?: string): TransactAction => ({
       Put: { Item: { PK: total.PK, SK: `PART#${part}` }, ConditionExpression },

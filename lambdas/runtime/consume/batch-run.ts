@@ -1,7 +1,5 @@
-import { withDeadline } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
-import { withPayload } from '../events/payloads.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { traceContextOf } from '../observe/trace-context.ts';
 import type { TracerSpan } from '../observe/tracer.ts';
@@ -9,7 +7,9 @@ import type { CausedDraft } from './batch-commit.ts';
 import { type BatchHandler, batchCommitOf } from './batch-handler.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import { hasExpired } from './expiry.ts';
+import { type InTime, inTimeOf } from './in-time.ts';
 import type { BatchEnd, CommitFailure } from './inbox-port.ts';
+import { payloadInTime } from './load-payload.ts';
 import { freshEvent } from './message.ts';
 import {
   type MessageOutcome,
@@ -19,7 +19,6 @@ import {
   START_MIN_MS,
   tooLate,
 } from './message-outcome.ts';
-import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 import { isConflictOnly, isOutageOfAll } from './outage.ts';
 import { onFreshReads } from './transactional-run.ts';
 
@@ -58,14 +57,14 @@ export async function runSet(ctx: ConsumerContext, set: MessageSet): Promise<voi
 
 /** The envelope of a message that may share a transaction; `undefined` if it must be processed on its own. */
 async function readable({ handler }: MessageSet, received: Received): Promise<HandledEvent | undefined> {
-  const { inbox, delivery, payloads } = received;
+  const { inbox, delivery } = received;
   const { content, body, message } = delivery;
   if (!('envelope' in content) || hasExpired(received, handler)) return undefined;
   try {
     await inbox.open();
     if (forgottenBecause(inbox.rules, message.eventId) !== undefined) return undefined;
     if (await wasSettledUnread(inbox.rules, body, inbox.read)) return undefined;
-    const envelope = await withPayload(payloads, content.envelope);
+    const envelope = await payloadInTime(received, content.envelope);
     await freshEvent(handler.definition, envelope);
     return envelope;
   } catch {
@@ -140,7 +139,7 @@ async function commitTogether(together: Together): Promise<TogetherEnd> {
   if (remainingMs() < START_MIN_MS) return ended(tooLate);
   try {
     const run = async () => {
-      const committed = await commitOnce(together, remainingMs);
+      const committed = await commitOnce(together, remainingMs, inTimeOf(ctx.clock, endsBy));
       if (committed.status === 'failed') throw committed.error;
       return committed;
     };
@@ -167,8 +166,9 @@ function ended(outcomeOf: (message: Received) => MessageOutcome): TogetherEnd {
  * attempt.
  */
 async function commitOnce(
-  { ctx: { inbox, clock, config }, handler, members, span }: Together,
+  { ctx: { inbox, config }, handler, members, span }: Together,
   remainingMs: () => number,
+  inTime: InTime,
 ): Promise<BatchEnd> {
   const { definition } = handler;
   const given = { remainingMs, logFields: { consumer: config.consumer, eventType: definition.type } };
@@ -177,13 +177,11 @@ async function commitOnce(
       const events = await Promise.all(members.map(({ envelope }) => freshEvent(definition, envelope)));
       return batchCommitOf(handler, events, given, members[0]?.message.telemetry);
     });
-    const commit = await withDeadline(clock, remainingMs() - RESPONSE_MARGIN_MS, handled, (): never => {
-      throw outOfTime();
-    });
+    const commit = await inTime(handled);
     return { ...commit, events: commit.events.map((caused) => inTraceOfCause(members, caused)) };
   };
   const messages = members.map(({ message }) => message.delivery.message);
-  return (await inbox.commitBatch?.(messages, work)) ?? { status: 'rows', of: messages };
+  return (await inbox.commitBatch?.(messages, work, inTime)) ?? { status: 'rows', of: messages };
 }
 
 /** The trace of a new event is that of the message that caused it, not that of the whole batch. */

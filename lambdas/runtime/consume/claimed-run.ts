@@ -5,9 +5,11 @@ import { withLogFields } from '../observe/telemetry-wrappers.ts';
 import { reportEffectsAtEnd, reportEffectsInDoubt } from './claimed-effects.ts';
 import type { ClaimedMessage, Received } from './consumer-context.ts';
 import { isStale } from './expiry.ts';
-import type { LeasedHandler } from './handler.ts';
+import type { LeasedHandler, TransactionalHandler } from './handler.ts';
 import { type LeasedRun, runLeased } from './leased-run.ts';
+import { loadPayload } from './load-payload.ts';
 import { type ClaimEnd, endingOf, record, spentBefore } from './run-ending.ts';
+import { asLeased } from './transactional-run.ts';
 
 /** After more claims than this, a message needs attention before its attempts are exhausted. */
 const ATTEMPTS_UNNOTICED = 3;
@@ -21,7 +23,7 @@ const ATTEMPTS_UNNOTICED = 3;
  */
 export async function claimAndRun(
   received: Received,
-  handler: LeasedHandler,
+  handler: LeasedHandler | TransactionalHandler,
   envelope: HandledEvent,
   alone: boolean,
   unclaimedRuns = 0,
@@ -40,9 +42,26 @@ export async function claimAndRun(
   if (!isSpent) reportEffectsInDoubt(claimed);
   const run: LeasedRun = isSpent
     ? { kind: 'not-started', error: spentBefore(config.maxAttempts, claim.lastError) }
-    : await runLeased(claimed, handler, envelope);
+    : await runLoaded(claimed, handler, envelope);
   const ending = endingOf(claimed, run);
   return record(claimed, ending);
+}
+
+/** Runs the handler. The payload of a message that may have been stale is loaded only here: it has an effect, and so is not. */
+async function runLoaded(
+  claimed: ClaimedMessage,
+  handler: LeasedHandler | TransactionalHandler,
+  event: HandledEvent,
+): Promise<LeasedRun> {
+  try {
+    const loaded = await loadPayload(claimed, event);
+    if ('problem' in loaded) return { kind: 'not-started', error: loaded.problem };
+    const { envelope } = loaded;
+    const leased = handler.kind === 'leased' ? handler : asLeased(claimed, handler, envelope);
+    return runLeased(claimed, leased, envelope);
+  } catch (error) {
+    return { kind: 'outage', error };
+  }
 }
 
 /** A message whose handler has not started. */

@@ -27,6 +27,7 @@ import { expiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { TransactAction } from '../store/table.ts';
 import { allCausedBy, type CausedCommit } from './batch-commit.ts';
+import { payloadsLate } from './in-time.ts';
 import type { CommitEnd, Inbox } from './inbox-port.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 
@@ -43,8 +44,8 @@ async function actionsOf(
   { writes = [], events }: CausedCommit,
   own: number,
 ): Promise<TransactAction[]> {
-  const actions = [...writes];
-  for (const { draft, cause } of events) actions.push(...(await entries([draft], cause)));
+  const made = await Promise.all(events.map(({ draft, cause }) => entries([draft], cause)));
+  const actions = [...writes, ...made.flat()];
   checkTransaction(actions, { table, clock, ownActions: own });
   return actions;
 }
@@ -103,13 +104,15 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     commitUnclaimed: (message, attempt, work, event, inTime) =>
       commitEnd(
         // Two more actions: the inbox row, and the pointer of a rejected message that is readmitted.
-        async () =>
-          actionsOf(parts, allCausedBy(event, await inTime(work(undefined))), ownActions(2, message)),
+        async () => {
+          const wanted = allCausedBy(event, await inTime(work(undefined)));
+          return inTime(actionsOf(parts, wanted, ownActions(2, message)), payloadsLate);
+        },
         (actions) => commitUnclaimed(inbox, message, actions, attempt),
       ),
-    commitBatch: (messages, work) =>
+    commitBatch: (messages, work, inTime) =>
       commitEnd(
-        async () => actionsOf(parts, await work(), messages.length),
+        async () => inTime(actionsOf(parts, await work(), messages.length), payloadsLate),
         (actions) => commitBatch(inbox, messages, actions),
       ),
     putHint: (eventId, retryAt) => {

@@ -10,6 +10,7 @@ import type { AskedWait, InboxRow } from '../store/inbox-row.ts';
 import type { LastSequence } from '../store/last-sequence.ts';
 import type { StoredEffect } from '../store/stored-effect.ts';
 import type { CausedCommit } from './batch-commit.ts';
+import type { InTime } from './in-time.ts';
 
 /**
  * A handler's part of a commit. With PostgreSQL it runs inside the transaction `tx`; with DynamoDB it runs before it, and its `writes` are
@@ -90,17 +91,21 @@ export interface Inbox {
   /**
    * As {@link Inbox.commit}, for a message without a row.
    *
-   * @param inTime - stops the wait for the handler when the function's time is nearly up
+   * @param inTime - stops the wait for the handler, or for the objects of its events, when the function's time is nearly up: nothing is begun then
    */
   commitUnclaimed(
     message: Message,
     attempt: number,
     work: HandlerWork,
     event: HandledEvent,
-    inTime: <T>(handler: Promise<T>) => Promise<T>,
+    inTime: InTime,
   ): Promise<UnclaimedEnd>;
   /** As {@link Inbox.commitUnclaimed}, of several messages without a row, each with another event: all, or none. Absent: this storage cannot. */
-  commitBatch?(messages: readonly Message[], work: () => Promise<CausedCommit>): Promise<BatchEnd>;
+  commitBatch?(
+    messages: readonly Message[],
+    work: () => Promise<CausedCommit>,
+    inTime: InTime,
+  ): Promise<BatchEnd>;
   /** Lists a failed message, if the storage needs a list. It never throws. @param retryAt - epoch milliseconds */
   putHint(eventId: string, retryAt: number): Promise<unknown>;
   removeHint(eventId: string): Promise<unknown>;

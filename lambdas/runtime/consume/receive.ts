@@ -1,8 +1,6 @@
 import type { ProcessingConfig } from '../base/consumer-config.ts';
-import { isMailroomError, MailroomError } from '../base/errors.ts';
-import type { HandledEvent } from '../events/external-event.ts';
+import { MailroomError } from '../base/errors.ts';
 import { HEARTBEAT } from '../events/heartbeat-event.ts';
-import { withPayload } from '../events/payloads.ts';
 import { forgottenBecause, wasSettledUnread } from '../inbox/inbox-history.ts';
 import { processSpan } from '../observe/message-spans.ts';
 import { isTraced, NO_SPAN } from '../observe/tracer.ts';
@@ -14,6 +12,7 @@ import { type Delivery, deliversHeartbeat } from './delivery.ts';
 import { checkExpiry, hasExpired } from './expiry.ts';
 import type { Handler } from './handler.ts';
 import { checkLimits } from './limits.ts';
+import { loadPayload } from './load-payload.ts';
 import { type DeliveredEvent, type Handlers, handlerOf, refText } from './message.ts';
 import {
   failUnclaimed,
@@ -25,7 +24,7 @@ import {
   tooLate,
 } from './message-outcome.ts';
 import { checkOrder, onGatedRuns, orderOfHandler } from './order-gate.ts';
-import { asLeased, runUnclaimed } from './transactional-run.ts';
+import { runUnclaimed } from './transactional-run.ts';
 
 /**
  * Processes one message in its own span. It never throws: a failure affects only this message.
@@ -81,38 +80,26 @@ export async function receive(
     if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler } = read;
     return await onGatedRuns(received, handler, read.envelope, async (passed) => {
-      const loaded = await loadPayload(passed, read.envelope);
+      // One that may be discarded as stale is claimed without its payload. Any other is rejected for a missing one behind the gate, where a
+      // superseded one is not, and loaded before its claim.
+      const isExpired = hasExpired(passed, handler);
+      const loaded = isExpired ? read : await loadPayload(passed, read.envelope);
       if ('problem' in loaded) return failUnclaimed(passed, loaded.problem);
       const { envelope } = loaded;
       if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
       // A redelivered message may have killed its process, so its attempts must be counted.
       const claimFirst =
         mayHaveRow ||
-        hasExpired(passed, handler) ||
+        isExpired ||
         receives > 1 ||
         forgottenBecause(inbox.rules, message.eventId) !== undefined;
       const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, unclaimed and is not counted.
-      return claimAndRun(passed, asLeased(passed, handler, envelope), envelope, alone, 1);
+      return claimAndRun(passed, handler, envelope, alone, 1);
     });
   } catch (error) {
     return reportOutage(received, error); // handler errors are caught where handlers run, so this was Mailroom's own call
-  }
-}
-
-/**
- * Loads the payload of an event behind the gate, so that a superseded message is not rejected for it, and before its claim: an outage of S3
- * counts no attempt.
- *
- * @throws `PAYLOADS_UNAVAILABLE`
- */
-async function loadPayload({ payloads }: Received, event: HandledEvent) {
-  try {
-    return { envelope: await withPayload(payloads, event) };
-  } catch (problem) {
-    if (isMailroomError(problem, 'PAYLOADS_UNAVAILABLE')) throw problem;
-    return { problem };
   }
 }
 

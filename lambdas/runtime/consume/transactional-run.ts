@@ -1,4 +1,3 @@
-import { withDeadline } from '../base/clock.ts';
 import { isMailroomError } from '../base/errors.ts';
 import type { HandledEvent } from '../events/external-event.ts';
 import { backoffMs } from '../store/backoff.ts';
@@ -7,6 +6,7 @@ import { runInside } from './around.ts';
 import { commitOf } from './commit-of.ts';
 import type { ConsumerContext, Received } from './consumer-context.ts';
 import type { LeasedHandler, TransactionalContext, TransactionalHandler } from './handler.ts';
+import { inTimeOf } from './in-time.ts';
 import type { HandlerWork } from './inbox-port.ts';
 import { freshEvent } from './message.ts';
 import { failUnclaimed, report, reportOutage } from './message-outcome.ts';
@@ -54,11 +54,7 @@ async function commit(
 ): Promise<ClaimEnd | undefined> {
   const { inbox, clock, telemetry, delivery } = received;
   const { message, receives, endsBy } = delivery;
-  // The batch must be answered when the function's time is nearly up.
-  const inTime = <T>(handler: Promise<T>) =>
-    withDeadline(clock, endsBy - clock.now() - RESPONSE_MARGIN_MS, handler, (): never => {
-      throw outOfTime();
-    });
+  const inTime = inTimeOf(clock, endsBy); // the batch must be answered
   const end = await inbox.commitUnclaimed(message, receives, work, event, inTime);
   if (end.status === 'open') return undefined;
   if (end.status === 'failed') {

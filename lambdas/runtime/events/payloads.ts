@@ -77,13 +77,18 @@ export function referenceProblem({
 /**
  * Returns an event with its data: an event that carries it unchanged.
  *
+ * @param inTime - waits for the object, or throws @default however long it takes
  * @throws as {@link Payloads.read}
  */
-export async function withPayload<E extends object>(payloads: Payloads | undefined, event: E): Promise<E> {
+export async function withPayload<E extends object>(
+  payloads: Payloads | undefined,
+  event: E,
+  inTime = (read: Promise<unknown>) => read,
+): Promise<E> {
   if (!hasReference(event)) return event;
   const owner = event as E & PayloadOwner;
   if (payloads === undefined) throw notLoaded(owner);
-  return { ...event, data: await payloads.read(owner) };
+  return { ...event, data: await inTime(payloads.read(owner)) };
 }
 
 function notLoaded({ type, payload: { bytes } }: PayloadOwner): Error {

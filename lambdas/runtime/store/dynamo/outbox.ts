@@ -183,10 +183,8 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     how: Parameters<typeof eventEntry>[2],
     keepsUnique: boolean,
   ): Promise<EventEntry[]> {
-    const made: EventEntry[] = [];
     const context = { config, table, clock, random, tracer, payloads, keepsUnique };
-    for (const draft of events) made.push(await eventEntry(context, draft, how));
-    return made;
+    return Promise.all([...events].map((draft) => eventEntry(context, draft, how)));
   }
 
   const cancellation: Outbox['cancellation'] = (eventId) =>

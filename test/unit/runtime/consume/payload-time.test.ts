@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
+import { transactionalBatch } from '../../../../lambdas/runtime/consume/batch-handler.ts';
+import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { EventDraft } from '../../../../lambdas/runtime/events/event.ts';
+import type { Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
+import { LARGE, ReportMade, reports } from './payload-rig.ts';
+
+const KINDS = ['leased', 'transactional', 'batch'] as const;
+
+/** A handler of a kind that publishes events. */
+function handlerOf(kind: (typeof KINDS)[number], events: readonly EventDraft[] = []): Handler {
+  if (kind === 'leased') return leased(ReportMade, (_, ctx) => ctx.commit({ events }));
+  if (kind === 'transactional') return transactional(ReportMade, async () => ({ events }));
+  return transactionalBatch(ReportMade, async ([cause]) => ({
+    events: events.map((draft) => ({ draft, cause: cause as never })),
+  }));
+}
+
+/** Payloads whose calls take this long. */
+function slow(parts: ReturnType<typeof reports>, ms: number): Payloads {
+  const { clock, payloads } = parts;
+  const late = async <T>(call: () => Promise<T>) => {
+    await clock.sleep(ms);
+    return call();
+  };
+  return {
+    read: (event) => late(() => payloads.read(event)),
+    write: (event) => late(() => payloads.write(event)),
+  };
+}
+
+const followUps = ['a', 'b', 'c', 'd'].map((aggregateId) =>
+  ReportMade.create({ aggregateId, data: { text: LARGE } }),
+);
+
+describe('a slow S3', () => {
+  test.each(KINDS)('does not use up the time of a function: %s, and the payload is read', async (kind) => {
+    const parts = reports();
+    const committed = await parts.commit('small', LARGE);
+    const { deliver } = parts.consumerOf(handlerOf(kind), slow(parts, 10_000));
+    const began = parts.clock.now();
+    await deliver(6_000);
+    expect(parts.clock.now() - began).toBeLessThan(5_000);
+    const [small, large] = committed.map(({ eventId }) => parts.row(eventId));
+    expect(small).toMatchObject({ status: 'PROCESSED' });
+    expect(large).toBeUndefined();
+    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+    await parts.clock.advance(3_600_000);
+    await deliver(15_000);
+    expect(parts.row(committed[1]?.eventId ?? '')).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test.each(KINDS)('writes the objects of a commit at the same time: %s', async (kind) => {
+    const parts = reports();
+    const [event] = await parts.commit('small');
+    const { deliver } = parts.consumerOf(handlerOf(kind, followUps), slow(parts, 4_000));
+    const began = parts.clock.now();
+    await deliver(15_000);
+    expect(parts.clock.now() - began).toBeLessThan(8_000);
+    expect(parts.row(event?.eventId ?? '')).toMatchObject({ status: 'PROCESSED' });
+    expect(parts.payloads.objects.size).toBe(4);
+  });
+
+  test.each(['transactional', 'batch'] as const)(
+    'that writes the objects too late leaves no transaction behind: %s',
+    async (kind) => {
+      const parts = reports();
+      const committed = await parts.commit('small', 'also small');
+      const { deliver } = parts.consumerOf(handlerOf(kind, followUps), slow(parts, 9_000));
+      const began = parts.clock.now();
+      await deliver(6_000);
+      expect(parts.clock.now() - began).toBeLessThanOrEqual(5_000);
+      await parts.clock.advance(10_000); // the writes end, and nothing follows them
+      for (const { eventId } of committed) expect(parts.row(eventId)).toBeUndefined();
+      expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+      expect(parts.telemetry.counted('TableFailures')).toBe(2);
+    },
+  );
+
+  test('is asked for the payloads of an outbox at the same time, and they keep their order', async () => {
+    const parts = reports();
+    const began = parts.clock.now();
+    const late: Payloads = {
+      ...parts.payloads,
+      write: async (event) => {
+        await parts.clock.sleep(event.json.includes('last') ? 100 : 9_000);
+        return parts.payloads.write(event);
+      },
+    };
+    const texts = [`${LARGE}1`, `${LARGE}2`, `${LARGE}last`];
+    const done = parts.outboxOf(late).commit({
+      events: texts.map((text) => ReportMade.create({ aggregateId: 'r', data: { text } })),
+    });
+    await parts.clock.advance(9_000);
+    expect((await done).map(({ data }) => (data as { text: string }).text)).toEqual(texts);
+    expect(parts.clock.now() - began).toBe(9_000);
+  });
+});
+
+describe('a stale message without its object', () => {
+  const expiresInMs = 60_000;
+  const drafts: readonly EventDraft[] = [];
+  const stale: Readonly<Record<string, Handler>> = {
+    leased: leased(ReportMade, async () => {}, { expiresInMs }),
+    transactional: transactional(ReportMade, async () => ({}), { expiresInMs }),
+    batch: transactionalBatch(ReportMade, async () => ({ events: drafts as [] }), { expiresInMs }),
+  };
+
+  test.each(KINDS)('is discarded as stale, and not rejected: %s', async (kind) => {
+    const parts = reports();
+    const committed = await parts.commit(LARGE, LARGE);
+    parts.payloads.objects.clear();
+    await parts.clock.advance(3_600_000);
+    await parts.consumerOf(stale[kind] as Handler).drain();
+    for (const { eventId } of committed) expect(parts.row(eventId)).toMatchObject({ status: 'DISCARDED' });
+    expect(parts.queue.deadLetters()).toEqual([]);
+  });
+
+  test('is loaded after its claim if an effect may have happened, and then processed', async () => {
+    const parts = reports();
+    const [event] = await parts.commit(LARGE);
+    const seen: string[] = [];
+    let fails = true;
+    const handler = leased(
+      ReportMade,
+      async ({ data }, ctx) => {
+        await ctx.once('told', async () => 'done');
+        if (fails) throw new Error('fails once');
+        seen.push(data.text);
+      },
+      { expiresInMs },
+    );
+    await parts.consumerOf(handler).deliver();
+    fails = false;
+    await parts.clock.advance(3_600_000);
+    const away: Payloads = {
+      ...parts.payloads,
+      read: async () => {
+        throw new MailroomError('PAYLOADS_UNAVAILABLE', 'away');
+      },
+    };
+    await parts.consumerOf(handler, away).deliver();
+    expect(parts.row(event?.eventId ?? '')).toMatchObject({ status: 'FAILED', attempts: 1 });
+    await parts.clock.advance(3_600_000);
+    await parts.consumerOf(handler).deliver();
+    expect(parts.row(event?.eventId ?? '')).toMatchObject({ status: 'PROCESSED' });
+    expect(seen).toEqual([LARGE]);
+  });
+});
