@@ -8,6 +8,9 @@ import { FUNCTION_FAILED } from '../terminal/report-error.ts';
 /** The largest payload of a synchronous invocation (Lambda quota: 6 MB), less room for the JSON around the bodies. */
 const PAYLOAD_MAX_BYTES = 5_500_000;
 
+/** The most bodies of an invocation: the function reads an object for each that has a large payload, and must answer in its time. */
+const BODIES_MAX = 100;
+
 /**
  * Calls a function of the Mailroom and returns its result.
  *
@@ -32,7 +35,7 @@ export async function invoke<Answer>(
  * Checks which messages a deployed consumer can read. It runs none of them.
  *
  * @returns a check for each body, in order
- * @throws `OLD_CONSUMER` if its function does not support the check
+ * @throws `OLD_CONSUMER` if its function does not support the check; the function's error if S3 did not read a large payload: nothing is judged
  */
 export async function checkBodies(
   client: LambdaClient,
@@ -82,7 +85,7 @@ export function* batches(bodies: readonly string[], maxBytes = PAYLOAD_MAX_BYTES
   let bytes = 0;
   for (const body of bodies) {
     const size = Buffer.byteLength(JSON.stringify(body)) + 1;
-    if (batch.length > 0 && bytes + size > maxBytes) {
+    if (batch.length === BODIES_MAX || (batch.length > 0 && bytes + size > maxBytes)) {
       yield batch;
       [batch, bytes] = [[], 0];
     }

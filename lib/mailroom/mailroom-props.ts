@@ -38,7 +38,7 @@ export interface MailroomProps {
   readonly streamLease?: Duration;
   /**
    * The removal policy of the table, the bus, the relay's failure queue and its logs. Use `DESTROY` only for
-   * stages with disposable data.
+   * stages with disposable data. The bucket of `payloads` is always retained, because CloudFormation deletes only an empty one.
    *
    * @default they are retained
    */

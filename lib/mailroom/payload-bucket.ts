@@ -42,7 +42,6 @@ export interface PayloadOptions {
 interface PayloadBucketProps {
   readonly payloads?: PayloadOptions | undefined;
   readonly encryptionKey?: IKey | undefined;
-  readonly removalPolicy?: RemovalPolicy | undefined;
 }
 
 const NAMES: PropNames<PayloadOptions> = { above: 'required', lifetime: 'optional', inline: 'optional' };
@@ -67,7 +66,7 @@ export class PayloadBucket extends Bucket {
     scope: Construct,
     id: string,
     options: PayloadOptions,
-    { encryptionKey, removalPolicy }: PayloadBucketProps,
+    { encryptionKey }: PayloadBucketProps,
     archive: Duration | undefined,
   ) {
     const what = `payloads of ${scope.node.path}`;
@@ -82,7 +81,8 @@ export class PayloadBucket extends Bucket {
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
       objectOwnership: ObjectOwnership.BUCKET_OWNER_ENFORCED,
       lifecycleRules: [{ id: 'PayloadsExpire', expiration: lifetime }],
-      removalPolicy: removalPolicy ?? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+      // Also with DESTROY: CloudFormation does not delete a bucket that has objects, and its stack would end in DELETE_FAILED.
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     });
     this.options = options;
     this.lifetime = lifetime;
@@ -153,7 +153,7 @@ export class PayloadBucket extends Bucket {
     });
     // Known when all consumers are.
     const aheadDays = Lazy.string({
-      produce: () => String(this.lifetime.toDays() - this.retentionDays - SPARE_DAYS),
+      produce: () => String(Math.max(0, this.lifetime.toDays() - this.retentionDays - SPARE_DAYS)),
     });
     return { ...encoded, MAILROOM_PAYLOADS_AHEAD_DAYS: aheadDays };
   }

@@ -1,4 +1,4 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
@@ -122,6 +122,28 @@ describe('the bucket of payloads', () => {
       });
     }
     expect(stack.node.tryFindChild('Mailroom')).toBeDefined();
+  });
+
+  test('remains when its stack is deleted, which would otherwise fail because of its objects', () => {
+    const stack = new Stack(testApp(), 'Disposable');
+    new Mailroom(stack, 'Mailroom', { payloads, removalPolicy: RemovalPolicy.DESTROY });
+    const bucket = { DeletionPolicy: 'RetainExceptOnCreate' };
+    Template.fromStack(stack).hasResource('AWS::S3::Bucket', bucket);
+  });
+
+  test('with a lifetime of a day, and no consumer, takes no event that is scheduled', () => {
+    const stack = new Stack(testApp(), 'Producers');
+    const options = { ...payloads, lifetime: Duration.days(1) };
+    const mailroom = new Mailroom(stack, 'Mailroom', { payloads: options });
+    const producer = new LambdaFunction(stack, 'Producer', {
+      runtime: Runtime.NODEJS_24_X,
+      handler: 'index.handler',
+      code: Code.fromInline('exports.handler = () => {}'),
+    });
+    mailroom.addProducer(producer, { service: 'reports', publishes: [reported] });
+    Template.fromStack(stack).hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: Match.objectLike({ MAILROOM_PAYLOADS_AHEAD_DAYS: '0' }) },
+    });
   });
 
   test('lasts longer with an archive', () => {

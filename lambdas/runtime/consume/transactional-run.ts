@@ -10,7 +10,6 @@ import { inTimeOf } from './in-time.ts';
 import type { HandlerWork } from './inbox-port.ts';
 import { freshEvent } from './message.ts';
 import { failUnclaimed, report, reportOutage } from './message-outcome.ts';
-import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
 import type { ClaimEnd } from './run-ending.ts';
 
 /** The maximum number of consecutive runs of a transactional handler whose conditions fail. */

@@ -12,6 +12,9 @@ test('bodies are put together up to the size that an invocation takes, in order,
   expect(made.flat()).toEqual(bodies);
   expect(made).toEqual([[bodies[0], bodies[1]], ['b'], [bodies[3]], ['d']]);
   expect([...batches([])]).toEqual([]);
+  const many = Array.from({ length: 201 }, (_, n) => `${n}`);
+  expect([...batches(many)].map((batch) => batch.length)).toEqual([100, 100, 1]);
+  expect([...batches(many)].flat()).toEqual(many);
 });
 
 test('a consumer that does not support the check is not reported as able to read everything', async () => {

@@ -1,9 +1,10 @@
 import type { SQSBatchResponse } from 'aws-lambda';
 import type { ProcessingConfig } from '../../base/consumer-config.ts';
-import { errorCode, errorMessage } from '../../base/errors.ts';
+import { errorCode, errorMessage, isMailroomError } from '../../base/errors.ts';
 
 import type { ConsumerContext } from '../../consume/consumer-context.ts';
 import { staleFrom } from '../../consume/expiry.ts';
+import { inTimeOf, payloadsLate } from '../../consume/in-time.ts';
 import { type Handlers, handlerOf, readDelivered, readEvent } from '../../consume/message.ts';
 import { placeOf } from '../../consume/order-gate.ts';
 import type { ExternalSubscription } from '../../events/external-event.ts';
@@ -57,26 +58,39 @@ export function bodiesToCheck(event: unknown): readonly string[] | undefined {
 }
 
 /** The parts of a consumer that its messages are read with. */
-type CheckedBy = Pick<ConsumerContext, 'payloads'> & { readonly config: ProcessingConfig };
+type CheckedBy = Pick<ConsumerContext, 'payloads' | 'clock'> & { readonly config: ProcessingConfig };
 
-/** Reads messages as the consumer would, without calling their handlers. */
+/** The number of messages whose payloads are read at the same time: each can have 32 MiB. */
+const READ_AT_ONCE = 8;
+
+/**
+ * Reads messages as the consumer would, without calling their handlers.
+ *
+ * @param endsBy - when the function is stopped, epoch milliseconds
+ * @throws `PAYLOADS_UNAVAILABLE`: nothing is judged, because the messages are not at fault
+ */
 export async function checkMessages(
   handlers: Handlers,
   external: readonly ExternalSubscription[],
-  { config, payloads }: CheckedBy,
+  checkedBy: CheckedBy,
   bodies: readonly string[],
+  endsBy: number,
 ): Promise<CheckReport> {
   const checks: Check[] = [];
-  for (const body of bodies) checks.push(await checkMessage(handlers, external, { config, payloads }, body));
+  const check = (body: string) => checkMessage(handlers, external, checkedBy, body, endsBy);
+  for (let i = 0; i < bodies.length; i += READ_AT_ONCE)
+    checks.push(...(await Promise.all(bodies.slice(i, i + READ_AT_ONCE).map(check))));
   return { batchItemFailures: [], checks };
 }
 
 async function checkMessage(
   handlers: Handlers,
   subscriptions: readonly ExternalSubscription[],
-  { config, payloads }: CheckedBy,
+  { config, payloads, clock }: CheckedBy,
   body: string,
+  endsBy: number,
 ): Promise<Check> {
+  const inTime = (read: Promise<unknown>) => inTimeOf(clock, endsBy)(read, payloadsLate);
   let place: JudgedUnread = {};
   try {
     const delivered = readDelivered(body, { subscriptions, arrivedAt: 0 });
@@ -85,7 +99,7 @@ async function checkMessage(
     const order = placeOf({ config }, handler, delivered.envelope);
     const stale = isEventId(eventId) ? staleFrom(handler, { eventId }) : undefined;
     place = { ...(order !== undefined && { order }), ...(stale !== undefined && { staleFrom: stale }) };
-    await readEvent(handler.definition, await withPayload(payloads, delivered.envelope));
+    await readEvent(handler.definition, await withPayload(payloads, delivered.envelope, inTime));
     return {
       ok: true,
       eventId,
@@ -94,6 +108,7 @@ async function checkMessage(
       ...place,
     };
   } catch (error) {
+    if (isMailroomError(error, 'PAYLOADS_UNAVAILABLE')) throw error;
     return { ok: false, code: errorCode(error), message: errorMessage(error), ...place };
   }
 }

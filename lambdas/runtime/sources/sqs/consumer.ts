@@ -112,10 +112,10 @@ export function consumerIn(
     () => list,
     async (event, context) => {
       const bodies = bodiesToCheck(event);
-      if (bodies !== undefined) return checkMessages(handlers, external, storage, bodies);
-      telemetry.startInvocation?.(context);
       const beganAt = clock.now();
       const endsBy = beganAt + context.getRemainingTimeInMillis();
+      if (bodies !== undefined) return checkMessages(handlers, external, storage, bodies, endsBy);
+      telemetry.startInvocation?.(context);
       if (isSettleRequest(event)) return settleForOperator({ ctx, store, handlers, external, endsBy }, event);
       const records = (Array.isArray(event?.Records) ? event.Records : []).filter(hasMessageId);
       const deliveries = records.map((record) =>

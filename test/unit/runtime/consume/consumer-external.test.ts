@@ -6,6 +6,7 @@ import { externalEvent } from '../../../../lambdas/runtime/events/external-event
 import { unreadableId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { externalEventId } from '../../../../lambdas/runtime/store/external-id.ts';
 import { inboxKey, rejectedKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { lambdaContext } from '../../../../testing/index.ts';
 import { consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { CONSUMER, consumer, domainRow, envelope, type Parts, send } from './consumer-rig.ts';
 
@@ -162,7 +163,7 @@ test('a check of dead letters reads external messages as the consumer does', asy
   const bodies = [{ id: 'evt_1', amount: 5 }, { id: 'evt_1' }, { amount: 5 }].map((one) =>
     JSON.stringify(one),
   );
-  const report: unknown = await handle({ mailroomCheck: { bodies } } as never, {} as never);
+  const report: unknown = await handle({ mailroomCheck: { bodies } } as never, lambdaContext(parts));
   expect(report).toMatchObject({
     checks: [
       { ok: true, eventId: externalEventId(Charged, ['evt_1']), type: 'charge.succeeded' },

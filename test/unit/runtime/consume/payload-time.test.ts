@@ -4,6 +4,9 @@ import { transactionalBatch } from '../../../../lambdas/runtime/consume/batch-ha
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { EventDraft } from '../../../../lambdas/runtime/events/event.ts';
 import type { Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
+import type { CheckReport } from '../../../../lambdas/runtime/sources/sqs/check-messages.ts';
+import { lambdaContext } from '../../../../testing/index.ts';
+import { runThrough } from '../../../support/runtime-rig.ts';
 import { LARGE, ReportMade, reports } from './payload-rig.ts';
 
 const KINDS = ['leased', 'transactional', 'batch'] as const;
@@ -95,6 +98,34 @@ describe('a slow S3', () => {
     await parts.clock.advance(9_000);
     expect((await done).map(({ data }) => (data as { text: string }).text)).toEqual(texts);
     expect(parts.clock.now() - began).toBe(9_000);
+  });
+});
+
+describe('a check of dead letters', () => {
+  async function checked(ms: number, timeoutMs: number) {
+    const parts = reports();
+    await parts.commit(...Array.from({ length: 20 }, () => LARGE));
+    const bodies = parts.queue.messages().map(({ body }) => body);
+    const { handle } = parts.consumerOf(handlerOf('leased'), slow(parts, ms));
+    const began = parts.clock.now();
+    const context = lambdaContext({ clock: parts.clock, timeoutMs });
+    const answer = handle({ mailroomCheck: { bodies } } as never, context).catch((error: unknown) => error);
+    const report = await runThrough(parts.clock, answer);
+    return { report, tookMs: parts.clock.now() - began };
+  }
+
+  test('reads several payloads at the same time, in order', async () => {
+    const { report, tookMs } = await checked(1_000, 30_000);
+    const { checks } = report as CheckReport;
+    expect(checks).toHaveLength(20);
+    expect(checks.every(({ ok }) => ok)).toBe(true);
+    expect(tookMs).toBe(3_000);
+  });
+
+  test('judges nothing, and answers in time, if S3 does not', async () => {
+    const { report, tookMs } = await checked(10_000, 6_000);
+    expect(report).toMatchObject({ code: 'PAYLOADS_UNAVAILABLE' });
+    expect(tookMs).toBeLessThanOrEqual(5_000);
   });
 });
 

@@ -10,6 +10,7 @@ import { externalEvent } from '../../../../lambdas/runtime/events/external-event
 import type { CheckReport } from '../../../../lambdas/runtime/sources/sqs/check-messages.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
 import { failedKey } from '../../../../lambdas/runtime/store/keys.ts';
+import { lambdaContext } from '../../../../testing/index.ts';
 import { type consumerConfig, rig, ThingHappened } from '../../../support/runtime-rig.ts';
 import { body, CONSUMER, consumer, envelope, inboxRow, type Parts, send } from './consumer-rig.ts';
 
@@ -184,7 +185,7 @@ test('a check for an operator says when a message is stale', async () => {
     {
       mailroomCheck: { bodies: [sent, { ...sent, data: {} }].map((one) => JSON.stringify(body(one))) },
     } as never,
-    {} as never,
+    lambdaContext(parts),
   )) as CheckReport;
   const staleFrom = parts.clock.now() + LAST_MS;
   expect(report.checks).toEqual([
