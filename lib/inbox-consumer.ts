@@ -19,6 +19,7 @@ import { existingQueueProblems, ofExistingQueue } from './consumer/existing-queu
 import { earlierNameProblems, pinName } from './consumer/fixed-name.ts';
 import type { InboxConsumerProps } from './consumer/inbox-consumer-props.ts';
 import { refuseSharedEnvironment } from './consumer/managed-instances.ts';
+import { refuseNeighborPayloads } from './consumer/neighbor-payloads.ts';
 import { orderProblems, refuseGaps, warnOfOrder } from './consumer/order-problems.ts';
 import {
   subscriptionProblems,
@@ -143,6 +144,7 @@ export class InboxConsumer extends Construct implements IInboxConsumer {
     warnOfSubscriptions(this, props);
     refuseGaps(this, props);
     refuseSharedEnvironment(this, handler);
+    refuseNeighborPayloads(this, props);
     warnOfOrder(this, props, settings);
     warnOfUnorderedBridge(this, props);
     Aspects.of(this).add({ visit: (node) => node === this && warnOfSilence(this, props) });

@@ -95,7 +95,24 @@ export class PayloadBucket extends Bucket {
     fairBy: string | undefined,
     inboxRetention: Duration,
   ): string[] {
-    const stored = events.filter((event) => !isExternalEvent(event) && !this.isInline(event));
+    return [
+      ...this._filterProblems(events, fairBy),
+      ...unless(
+        this.lifetime.toMilliseconds() >= inboxRetention.plus(Duration.days(SPARE_DAYS)).toMilliseconds(),
+        `inboxRetention is ${say(inboxRetention)}, but payloads.lifetime of the Mailroom is ${say(this.lifetime)}: a message could be handled after the object of its payload has expired. ` +
+          `Raise payloads.lifetime to more than ${say(inboxRetention)}, or lower inboxRetention.`,
+      ),
+    ];
+  }
+
+  /** The events whose payloads may be here. @internal */
+  _stored(events: readonly Subscription[]): readonly Subscription[] {
+    return events.filter((event) => !isExternalEvent(event) && !this.isInline(event));
+  }
+
+  /** The reasons why EventBridge would not route events whose payloads are here. @internal */
+  _filterProblems(events: readonly Subscription[], fairBy: string | undefined): string[] {
+    const stored = this._stored(events);
     const remedy = 'List the event in payloads.inline of the Mailroom';
     return [
       ...stored
@@ -108,11 +125,6 @@ export class PayloadBucket extends Bucket {
       ...(fairBy?.startsWith('$.detail.data.') ? stored.slice(0, 1) : []).map(
         ({ type }) =>
           `queue.fairBy is "${fairBy}", but its Mailroom has payloads, and ${type} has no data on the bus if its payload is in S3. ${remedy}, or use another path.`,
-      ),
-      ...unless(
-        this.lifetime.toMilliseconds() >= inboxRetention.plus(Duration.days(SPARE_DAYS)).toMilliseconds(),
-        `inboxRetention is ${say(inboxRetention)}, but payloads.lifetime of the Mailroom is ${say(this.lifetime)}: a message could be handled after the object of its payload has expired. ` +
-          `Raise payloads.lifetime to more than ${say(inboxRetention)}, or lower inboxRetention.`,
       ),
     ];
   }

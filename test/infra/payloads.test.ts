@@ -1,12 +1,18 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { Match, Template } from 'aws-cdk-lib/assertions';
+import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, test } from 'vitest';
 import { readPayloadConfig } from '../../lambdas/runtime/base/payload-config.ts';
 import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
-import { InboxConsumer, type InboxConsumerProps, Mailroom, type MailroomProps } from '../../lib/index.ts';
+import {
+  InboxConsumer,
+  type InboxConsumerProps,
+  Mailroom,
+  MailroomBus,
+  type MailroomProps,
+} from '../../lib/index.ts';
 import { resources, testApp } from './synth.ts';
 
 const reported = { source: 'reports', type: 'ReportMade' };
@@ -194,5 +200,41 @@ describe('payloads are refused', () => {
     expect(() => parts({ payloads }, consumer)).toThrow('payloads.inline');
     expect(() => parts({ payloads: { ...payloads, inline: [reported] } }, consumer)).not.toThrow();
     expect(() => parts({}, consumer)).not.toThrow();
+  });
+});
+
+describe('a consumer of another Mailroom on the bus', () => {
+  function neighbors(consumer: Partial<InboxConsumerProps>, props: MailroomProps = { payloads }) {
+    const stack = new Stack(testApp(), 'Shared');
+    const bus = new MailroomBus(stack, 'Bus');
+    const other = new Mailroom(stack, 'Other', { bus });
+    new InboxConsumer(stack, 'Consumer', {
+      mailroom: other,
+      name: 'archive',
+      service: 'archive',
+      events: [reported],
+      entry: lambdaEntry('example/inventory/handler'),
+      ...consumer,
+    });
+    new Mailroom(stack, 'Mailroom', { ...props, bus, sources: ['reports'] });
+    return stack;
+  }
+
+  test.each<[string, Partial<InboxConsumerProps>]>([
+    ['with a filter', { events: [subscribe(reported, { filter: { country: ['CH'] } })] }],
+    ['queue.fairBy is "$.detail.data.tenantId"', { queue: { fairBy: '$.detail.data.tenantId' } }],
+  ])('%s is refused, unless the event is inline', (problem, consumer) => {
+    expect(() => Template.fromStack(neighbors(consumer))).toThrow(problem);
+    const inline = { ...payloads, inline: [reported] };
+    expect(() => Template.fromStack(neighbors(consumer, { payloads: inline }))).not.toThrow();
+    expect(() => Template.fromStack(neighbors(consumer, {}))).not.toThrow();
+  });
+
+  test('is warned of payloads that it may not read', () => {
+    const text = Match.stringLikeRegexp('Shared/Mailroom keeps large payloads .* PAYLOAD_NOT_LOADED');
+    const stack = neighbors({});
+    expect(Annotations.fromStack(stack).findWarning('*', text)).toHaveLength(1);
+    const inline = neighbors({}, { payloads: { ...payloads, inline: [reported] } });
+    expect(Annotations.fromStack(inline).findWarning('*', text)).toEqual([]);
   });
 });

@@ -79,7 +79,7 @@ async function readObject(
     throw poison(
       'PAYLOAD_NOT_LOADED',
       `The payload of ${type} is in the bucket ${payload.bucket}, and this function reads only ${bucket}, that of its own Mailroom. Handle the event in a ` +
-        'consumer of the Mailroom that publishes it, and discard the message.',
+        `consumer of the Mailroom that publishes it, or resend it with the data of ${placeOf(payload)}. Discard the message only then: that object is its payload.`,
     );
   const found = await available('read', payload, () => objects.get(payload.key));
   const changed = (what: string) =>
