@@ -124,7 +124,7 @@ export function refuseTooLarge(entry: Parameters<typeof entryBytes>[0]): void {
   if (bytes < PUT_EVENTS_BYTES_MAX) return;
   throw new MailroomError(
     'EVENT_TOO_LARGE',
-    `With the new data the event takes ${bytes} bytes; an event must have fewer than ${PUT_EVENTS_BYTES_MAX}. Store the large part elsewhere (S3), and put its address in the event.`,
+    `With the new data the event takes ${bytes} bytes; an event must have fewer than ${PUT_EVENTS_BYTES_MAX}. A resend carries its data in the event, never in S3: store the large part elsewhere and put its address in the event, or have the producer publish a new one, and discard the dead letter.`,
   );
 }
 

@@ -122,13 +122,25 @@ export async function mintEvent(
     sequence: draft.sequence ?? undefined,
     data: draft.data,
   };
-  const json = JSON.stringify(draft.data);
-  const { type } = definition;
-  const payload = await payloads?.write({ eventId, type, json, delayMs: (dueAt ?? now) - now });
-  const detail = JSON.stringify(payload === undefined ? envelope : { ...envelope, payload, data: undefined });
+  const stored = payloads && (await storedPayload(payloads, draft, eventId, (dueAt ?? now) - now));
+  const detail = JSON.stringify(
+    stored === undefined ? envelope : { ...envelope, payload: stored.payload, data: undefined },
+  );
   const entry = { source: definition.source, detailType: definition.type, detail, traceHeader: traceId };
   const aggregate = { type: envelope.aggregateType, id: envelope.aggregateId };
-  return { eventId, now, dueAt, aggregate, entry, ...(payload !== undefined && { stored: json }) };
+  return { eventId, now, dueAt, aggregate, entry, ...(stored !== undefined && { stored: stored.json }) };
+}
+
+/** Writes the object of a payload that is too large for its event; `undefined` if the event carries it. */
+async function storedPayload(
+  payloads: Payloads,
+  { definition: { type }, data }: EventDraft,
+  eventId: string,
+  delayMs: number,
+) {
+  const json = JSON.stringify(data);
+  const payload = await payloads.write({ eventId, type, json, delayMs });
+  return payload && { json, payload };
 }
 
 /**

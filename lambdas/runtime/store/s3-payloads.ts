@@ -73,8 +73,14 @@ function objectsIn(client: PayloadClient, bucket: string): PayloadObjects {
         ChecksumSHA256: Buffer.from(sha256, 'hex').toString('base64'),
         IfNoneMatch: '*',
       };
+      const abortSignal = AbortSignal.timeout(CALL_MAX_MS);
+      const put = () => client.putObject(request, { abortSignal });
       try {
-        await client.putObject(request, { abortSignal: AbortSignal.timeout(CALL_MAX_MS) });
+        // Another try of this call is under way in S3: the client does not repeat the one that is refused for it.
+        await put().catch((error: unknown) => {
+          if (errorCode(error) !== 'ConditionalRequestConflict') throw error;
+          return put();
+        });
       } catch (error) {
         // The id is new, so the object is that of an earlier try of this call. Its content is verified when it is read.
         if (errorCode(error) !== 'PreconditionFailed') throw error;

@@ -24,8 +24,13 @@ export function storedData(body: string): StoredData {
   const why = lossyNumberText(body);
   if (why !== undefined) return { is: 'none', why };
   const detail = jsonObject(body)?.detail;
-  const { eventId, data } = isObject(detail) ? detail : {};
+  const { eventId, data, payload } = isObject(detail) ? detail : {};
   if (typeof eventId === 'string' && data !== undefined) return { is: 'data', data };
+  if (typeof eventId === 'string' && isObject(payload))
+    return {
+      is: 'none',
+      why: 'Its payload is in S3. To send other data, pass the whole of it to `dlq resend` in a file.',
+    };
   return { is: 'none', why: 'Its body is not an event of Mailroom, so it has no data to edit.' };
 }
 

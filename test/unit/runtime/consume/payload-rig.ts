@@ -30,7 +30,7 @@ export function reports(options: MemoryPayloadsOptions = {}, maxReceiveCount = 2
   const parts = rig({ maxReceiveCount });
   const { clock, memory: table, queue, bus, telemetry } = parts;
   const payloads = memoryPayloads({ aboveBytes: 1024, ...options });
-  const outboxOf = (own: Payloads) => createOutbox({ config: consumerConfig, table, clock, payloads: own });
+  const outboxOf = (own?: Payloads) => createOutbox({ config: consumerConfig, table, clock, payloads: own });
   const outbox = outboxOf(payloads);
   const relay = memoryRelay({ table, bus, clock, telemetry });
   bus.routeTo(queue);

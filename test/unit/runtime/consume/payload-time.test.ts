@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { MailroomError } from '../../../../lambdas/runtime/base/errors.ts';
 import { transactionalBatch } from '../../../../lambdas/runtime/consume/batch-handler.ts';
 import { type Handler, leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
@@ -127,6 +127,20 @@ describe('a check of dead letters', () => {
     expect(report).toMatchObject({ code: 'PAYLOADS_UNAVAILABLE' });
     expect(tookMs).toBeLessThanOrEqual(5_000);
   });
+});
+
+test('the data of an event is written as JSON for an object only where there are objects', async () => {
+  const { payloads, outboxOf } = reports();
+  const draft = ReportMade.create({ aggregateId: 'r', data: { text: 'small' } });
+  const stringify = vi.spyOn(JSON, 'stringify');
+  const callsOf = async (own?: Payloads) => {
+    stringify.mockClear();
+    await outboxOf(own).commit({ events: [draft] });
+    return stringify.mock.calls.filter(([value]) => value === draft.data).length;
+  };
+  const without = await callsOf();
+  expect(await callsOf(payloads)).toBe(without + 1);
+  stringify.mockRestore();
 });
 
 describe('a stale message without its object', () => {

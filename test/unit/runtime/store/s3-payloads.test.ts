@@ -66,6 +66,20 @@ describe('S3', () => {
     expect(await payloads.write(created)).toMatchObject({ bytes: json.length });
   });
 
+  test('is asked once more if an earlier try of the call is still under way', async () => {
+    let calls = 0;
+    const { payloads } = await answeredBy((request, response) => {
+      calls += 1;
+      if (calls === 1) refusal(409, 'ConditionalRequestConflict')(request, response);
+      else response.end();
+    });
+    expect(await payloads.write(created)).toMatchObject({ bytes: json.length });
+    expect(calls).toBe(2);
+    const refusing = await answeredBy(refusal(409, 'ConditionalRequestConflict'));
+    await expect(refusing.payloads.write(created)).rejects.toMatchObject({ code: 'PAYLOADS_UNAVAILABLE' });
+    expect(refusing.requests).toHaveLength(2);
+  });
+
   test('returns the payload', async () => {
     const payload = await reference();
     const { payloads } = await answeredBy((_, response) => response.end(json));

@@ -22,6 +22,14 @@ describe('the data of a dead letter', () => {
     expect(storedData(body)).toMatchObject({ is: 'none', why: expect.stringContaining('not an event') });
   });
 
+  test('is in S3 if the event has a reference in its place', () => {
+    const body = '{"detail":{"eventId":"e-1","payload":{"bucket":"b","key":"events/e-1"}}}';
+    expect(storedData(body)).toEqual({
+      is: 'none',
+      why: 'Its payload is in S3. To send other data, pass the whole of it to `dlq resend` in a file.',
+    });
+  });
+
   test('is not offered for editing if a number in it would be rounded', () => {
     const body = '{"detail":{"eventId":"e-1","data":{"account":12345678901234567890}}}';
     expect(storedData(body)).toEqual({
