@@ -202,10 +202,9 @@ export interface HandlerOptions<E extends HandledDefinition> {
    */
   readonly order?: LatestOrder | undefined;
   /**
-   * The time after which a message is stale: no attempt starts for it any more, unless an effect of an earlier one has happened, or may have. It is
-   * discarded, counted as `MessagesStale` and logged. Counted from the time in the id of its event: when it was minted, or when a scheduled event was
-   * due; of an external event, from its arrival in the queue. Milliseconds: from 1,000, and less than the inbox retention. Not with `order: strict`,
-   * nor with `rejected`: see docs/stale.md.
+   * The time after which a message is stale and discarded: no attempt starts any more, unless an effect of an earlier one has happened, or may have.
+   * From the time in the id of its event, when it was minted, or when a scheduled event was due; of an external event, from its arrival in the queue.
+   * Milliseconds: from 1,000, and less than the inbox retention. Not with `order: strict`, nor with `rejected`: see docs/stale.md.
    *
    * @default a message is processed however long it has waited
    */
@@ -232,19 +231,15 @@ export interface LeasedOptions<E extends HandledDefinition> extends HandlerOptio
 export type Handler = LeasedHandler | TransactionalHandler;
 
 /** A handler created by {@link leased}. */
-export interface LeasedHandler {
+export interface LeasedHandler extends Pick<HandlerOptions<HandledDefinition>, 'order' | 'expiresInMs'> {
   /** Distinguishes it from a {@link TransactionalHandler}. */
   readonly kind: 'leased';
   /** The event that it handles. */
   readonly definition: HandledDefinition;
   /** The function passed to {@link leased}. */
   readonly handle: (event: never, ctx: LeasedContext) => Promise<unknown>;
-  /** Its {@link HandlerOptions.order}. */
-  readonly order?: LatestOrder | undefined;
   /** Its {@link HandlerOptions.rejected}. */
   readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
-  /** Its {@link HandlerOptions.expiresInMs}. */
-  readonly expiresInMs?: number | undefined;
   /** Its {@link LeasedOptions.limit}. */
   readonly limit?: HandlerLimit | undefined;
   /** The function around it, which its consumer sets. */
@@ -252,23 +247,14 @@ export interface LeasedHandler {
 }
 
 /** A handler created by {@link transactional} or `transactionalBatch`. */
-export interface TransactionalHandler {
+export interface TransactionalHandler
+  extends Pick<LeasedHandler, 'definition' | 'order' | 'rejected' | 'expiresInMs' | 'around'> {
   /** Distinguishes it from a {@link LeasedHandler}. */
   readonly kind: 'transactional';
-  /** The event that it handles. */
-  readonly definition: HandledDefinition;
   /** The function passed to {@link transactional}. */
   readonly handle: (event: never, ctx: TransactionalContext) => Promise<Commit>;
   /** The function passed to `transactionalBatch`: `handle` calls it with one event. @default it takes one event at a time */
   readonly handleBatch?: ((events: readonly never[], ctx: BatchContext) => Promise<BatchCommit>) | undefined;
-  /** The function around it, which its consumer sets. */
-  readonly around?: Around | undefined;
-  /** Its {@link HandlerOptions.order}. */
-  readonly order?: LatestOrder | undefined;
-  /** Its {@link HandlerOptions.rejected}. */
-  readonly rejected?: ((event: never, ctx: RejectedContext) => Promise<Commit>) | undefined;
-  /** Its {@link HandlerOptions.expiresInMs}. */
-  readonly expiresInMs?: number | undefined;
 }
 
 /**
