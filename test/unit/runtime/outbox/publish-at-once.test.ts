@@ -227,14 +227,15 @@ describe('a commit that publishes at once', () => {
         version: 1,
         vendor: 'test',
         validate: async (value: unknown) => {
-          await clock.sleep(300);
-          return { value: value as { n: number } };
+          const data = value as { n: number };
+          await clock.sleep(300 * data.n);
+          return { value: data };
         },
       },
     } as const;
     const SlowlyValidated = defineEvent({ ...ThingHappened, schema });
-    const event = () => SlowlyValidated.create({ aggregateId: 'thing-1', data: { n: 1 } });
-    await runThrough(clock, outbox.commit({ events: [event(), event()] }));
+    const event = (n: number) => SlowlyValidated.create({ aggregateId: 'thing-1', data: { n } });
+    await runThrough(clock, outbox.commit({ events: [event(1), event(2)] }));
     const ends = rows().map(({ producerUntil = 0 }) => producerUntil);
     const [first = 0, second = 0] = ends.sort((a, b) => a - b); // the rows are sorted by their random shard
     expect(second - first).toBe(300);
