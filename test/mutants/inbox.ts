@@ -51,7 +51,7 @@ export const inboxMutants = mutantsOf([
   ['consume/load-payload.ts', 'payloads payload-time'],
   ['a payload is loaded in the time of its function', 'withPayload(payloads, event, (read) => inTime(read, payloadsLate))', 'withPayload(payloads, event, (read) => read)'],
   ['an outage of S3 rejects no message', "if (isMailroomError(problem, 'PAYLOADS_UNAVAILABLE')) throw problem;", ''],
-  ['consume/outage.ts', 'payloads'],
+  ['consume/outage.ts', 'payload-time'],
   ['an outage of S3 at a commit counts no attempt', "isMailroomError(error, 'PAYLOADS_UNAVAILABLE') ||", ''],
   ['consume/expiry.ts', 'stale stale-starts'],
   ['a message waits from the commit of its event, or from when a scheduled one was due', 'if (isEventId(eventId)) return eventIdTime(eventId);', 'if (isEventId(eventId)) return sentAt;'],
