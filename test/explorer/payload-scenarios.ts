@@ -20,7 +20,7 @@ import {
 import { consumerConfig, Unparsed } from '../support/runtime-rig.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
-/** What stands between the code and its payloads. */
+/** Changes the payloads that the code gets. */
 export interface PayloadTamper {
   /** @param later - runs after the producer's commit */
   readonly payloads?: (

@@ -49,7 +49,7 @@ const SETTINGS: readonly ConsumerSetting[] = [
   },
 ];
 
-/** What is wrong, if a message is not settled, or was discarded although it had an effect, or processed without one. */
+/** Returns the violation: a message that is not settled, that was discarded although it had an effect, or that was processed without one. */
 function wholeOrNothing(world: ConsumerWorld): string | undefined {
   const unrest = world.unrest();
   if (unrest !== undefined) return unrest;

@@ -13,7 +13,7 @@ import { memoryTable } from '../../testing/index.ts';
 import { consumerConfig, ThingHappened } from '../support/runtime-rig.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
-/** What stands between the code and its table. */
+/** Changes the table that the code gets. */
 export interface UniqueTamper {
   readonly table?: (table: Table) => Table;
 }

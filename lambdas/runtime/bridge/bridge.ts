@@ -47,7 +47,7 @@ const ANY: StandardSchemaV1 = {
  * Makes the handlers of a bridge: a consumer that sends each event to a queue, topic or stream of another system. It has the inbox,
  * retries and dead letters of every consumer; `mailroom why` shows the event's place at the target.
  *
- * The message is the envelope, byte for byte as EventBridge delivered it; with its payload in place of a reference to S3. Each event reaches the target at least once, under its event id: a crash
+ * The message is the envelope, byte for byte as EventBridge delivered it, but with its payload in place of a reference to S3. Each event reaches the target at least once, under its event id: a crash
  * between the target's answer and the inbox row sends it again. With the consumer's `order: strict()`, the target receives an aggregate's
  * events in their order; without it, in any order. docs/queues.md says for each target what can be duplicated.
  *

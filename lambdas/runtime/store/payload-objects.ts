@@ -26,7 +26,7 @@ interface FoundObject {
 export interface PayloadObjects {
   /** Writes an object that S3 compares with its hash. */
   put(key: string, content: Uint8Array, sha256: string): Promise<void>;
-  /** @returns `undefined` if there is none */
+  /** Finds an object. @returns `undefined` if it does not exist */
   get(key: string): Promise<FoundObject | undefined>;
 }
 
