@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { TransactionCancelled } from '../../../lambdas/runtime/base/errors.ts';
 import {
   createConsumer,
   createOutbox,
@@ -112,6 +113,12 @@ describe('recurring.md', () => {
     await clock.advance(4 * HOUR_MS);
     await pass(20, 5 * MINUTE_MS);
     expect(published('ReportDue')).toEqual(expected);
+  });
+
+  test('is not taken for started because its table throttles', async () => {
+    const throttled = new TransactionCancelled([{ code: 'ThrottlingError' }, { code: 'None' }]);
+    const outbox = { commit: () => Promise.reject(throttled) } as Partial<Outbox> as Outbox;
+    await expect(hourly.start(outbox, 0)).rejects.toBe(throttled);
   });
 
   test('stops with its row, and a second start does not double it', async () => {
