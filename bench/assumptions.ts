@@ -19,6 +19,12 @@ export const PRICES = {
   busEventsPerMillion: 1,
   /** A million requests of a standard queue, 64 KB each (SQS pricing). */
   queueRequestsPerMillion: 0.4,
+  /** A million PUT requests, S3 Standard (S3 pricing, requests and data retrievals). */
+  objectWritesPerMillion: 5,
+  /** A million GET requests, S3 Standard (S3 pricing, requests and data retrievals). */
+  objectReadsPerMillion: 0.4,
+  /** A GB in S3 Standard for a month, the first 50 TB (S3 pricing, storage). */
+  objectStoragePerGbMonth: 0.023,
   /** A million invocations (Lambda pricing). */
   invocationsPerMillion: 0.2,
   /** A GB of memory for a second, arm64 (Lambda pricing). */
@@ -32,6 +38,9 @@ export const GB_BYTES = 1e9;
 
 /** The storage overhead per item in bytes (DynamoDB pricing, data storage). */
 export const STORED_ITEM_BYTES = 100;
+
+/** The days until the object of a large payload expires: the default of `payloads.lifetime` (lib/mailroom/payload-bucket.ts). */
+export const OBJECT_DAYS = 65;
 
 /** The duration of a call within a region in milliseconds, chosen; a stub of the service waits this long before it answers. */
 export const CALL_MS = 5;

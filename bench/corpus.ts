@@ -82,15 +82,18 @@ export function shopOrder(orderId: string, bytes: number): ShopOrder {
     if (JSON.stringify(larger).length <= bytes) order = larger;
   }
   const lines: unknown[] = [];
+  let length = JSON.stringify({ ...order, lines }).length;
   for (;;) {
-    const larger = { ...order, lines: [...lines, line(draw)] };
-    if (JSON.stringify(larger).length > bytes) break;
-    lines.push(larger.lines.at(-1));
-    order = { ...order, lines: [...lines] };
+    const next = line(draw);
+    length += JSON.stringify(next).length + Math.min(1, lines.length);
+    if (length > bytes) break;
+    lines.push(next);
   }
+  if (lines.length > 0) order = { ...order, lines };
+  const rest = left();
   let note = '';
-  while (note.length < left()) note += `${note === '' ? '' : ' '}${draw.from(SHOP.note)}`;
-  return { ...order, note: note.slice(0, left()) };
+  while (note.length < rest) note += `${note === '' ? '' : ' '}${draw.from(SHOP.note)}`;
+  return { ...order, note: note.slice(0, rest) };
 }
 
 function members(draw: Drawer): readonly object[] {

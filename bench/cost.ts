@@ -3,14 +3,16 @@ import { ALTERNATIVES } from './alternatives/systems.ts';
 import { jumpingClock, type Workload } from './alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from './assumptions.ts';
 import { createMeteredAws } from './aws/metered-aws.ts';
-import { LIMIT_REACHED, MAILROOM, ORDER_AND_TIME, UNCOMPRESSED } from './cost/mailroom.ts';
+import { LARGE_PAYLOADS, LIMIT_REACHED, MAILROOM, ORDER_AND_TIME, UNCOMPRESSED } from './cost/mailroom.ts';
 import { lambdaMs, measure, total, usageOf, usdPerMillion } from './cost/measure.ts';
 import {
   casesTable,
+  LARGE,
   type Measured,
   orderTable,
   outboxName,
   PAYLOADS,
+  payloadTable,
   priceTable,
   type StandingCost,
   servicesTable,
@@ -25,6 +27,8 @@ const SYSTEMS: readonly System[] = [...Object.values(MAILROOM), UNCOMPRESSED, ..
 
 /** One batch of the relay: the cost is proportional to the number of batches. */
 const BATCH: Workload = { events: 100, payloadBytes: PAYLOADS[0], consumers: 1, retries: 0, batchSize: 100 };
+/** One batch of a consumer, and 2.5 MB of payloads. */
+const LARGE_BATCH: Workload = { ...BATCH, events: 10, batchSize: 10 };
 const QUICK_BATCH: Workload = { ...BATCH, events: 5, batchSize: 5 };
 
 /** Events that come alone, as at low rates, failures and more consumers, for each payload. */
@@ -51,6 +55,8 @@ export const cost: Part = {
     const plain = await plainRuns(SYSTEMS, quick ? QUICK_BATCH : BATCH);
     say('ordered consumers, scheduled events and bridges');
     const ordered = await plainRuns(ORDER_AND_TIME, quick ? QUICK_BATCH : BATCH);
+    say('large payloads');
+    const large = await plainRuns(LARGE_PAYLOADS, quick ? QUICK_BATCH : LARGE_BATCH, LARGE);
     const limited = await plainRuns([LIMIT_REACHED], quick ? QUICK_BATCH : BATCH);
     const cases: Measured[] = [];
     for (const workload of quick ? [] : OTHER_CASES) {
@@ -66,8 +72,8 @@ export const cost: Part = {
     }
     return {
       json: {
-        cost: [...plain, ...ordered, ...cases].map(costRecord),
-        steps: [...plain, ...ordered, ...limited].flatMap(stepRecords),
+        cost: [...plain, ...ordered, ...large, ...cases].map(costRecord),
+        steps: [...plain, ...ordered, ...large, ...limited].flatMap(stepRecords),
         standing: standing.map(standingRecord),
       },
       tables: [
@@ -75,6 +81,7 @@ export const cost: Part = {
         servicesTable(plain),
         await stepsTable(plain),
         orderTable([...plain, ...ordered]),
+        payloadTable(large),
         ...(quick ? [] : [casesTable([...plain, ...cases])]),
         standingTable(standing),
       ],

@@ -6,12 +6,13 @@ import { toItem } from '../../testing/memory-store.ts';
 import { ValidationException } from '../../testing/validation-exception.ts';
 import { type BilledEntry, busEvents } from './billing.ts';
 import { createDynamoDb } from './dynamodb.ts';
+import { createMeteredObjects } from './metered-objects.ts';
 import { createMeteredTable, type MeteredTable, type TableShape } from './metered-table.ts';
 import { known, type Metered, readWire, type Wire, writeWire } from './wire.ts';
 
 /** One request, and its billed units by the published rules of its service. */
 export interface MeteredRequest {
-  readonly service: 'dynamodb' | 'events' | 'sqs' | 'lambda';
+  readonly service: 'dynamodb' | 'events' | 'sqs' | 'lambda' | 's3';
   /** E.g. `TransactWriteItems`, `PutEvents`, `ReceiveMessage`, `Invoke`. */
   readonly operation: string;
   /** The step that it was made in: see `during`. */
@@ -62,6 +63,7 @@ export function createMeteredAws(
   const record: RequestLog = (request) => {
     made.push({ step: STEPS.getStore() ?? '', writeUnits: 0, readUnits: 0, billed: 0, ...request });
   };
+  const objects = createMeteredObjects((operation) => record({ service: 's3', operation, billed: 1 }));
   const serve = createServices(createDynamoDb(tables, clock), bus, record);
 
   function tableOf(name: string): MeteredTable {
@@ -99,6 +101,8 @@ export function createMeteredAws(
     /** Configuration for `new DynamoDBClient(aws.client)`, `new EventBridgeClient(aws.client)`, and others. */
     client,
     handle,
+    /** One bucket of S3. */
+    objects,
     /** The clock here. Code that works against these tables reads it and pauses on it. */
     clock,
     /**

@@ -12,7 +12,7 @@ import {
   transactional,
   transactionalBatch,
 } from '../../lambdas/runtime/index.ts';
-import type { RandomBytes } from '../../lambdas/runtime/internals.ts';
+import type { Payloads, RandomBytes } from '../../lambdas/runtime/internals.ts';
 import { inboxHistoryKey } from '../../lambdas/runtime/store/keys.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
 import { consumerConfig, memoryQueue } from '../../testing/index.ts';
@@ -64,6 +64,8 @@ interface SharedParts {
   readonly clock: Clock;
   readonly random: RandomBytes;
   readonly telemetry: Telemetry;
+  /** The objects of large payloads. */
+  readonly payloads: Payloads | undefined;
 }
 
 /** Creates the consumers of a run, each with its queue. */

@@ -1,5 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { ABOVE_MIN_BYTES } from '../../lambdas/runtime/base/payload-config.ts';
 import { MINUTE_MS } from '../../lambdas/runtime/base/units.ts';
 import { eventBridgeBus } from '../../lambdas/runtime/bus/eventbridge-bus.ts';
 import { type Commit, createOutbox, nextVersion } from '../../lambdas/runtime/index.ts';
@@ -11,6 +12,7 @@ import { eventIdTime } from '../../lambdas/runtime/store/event-id.ts';
 import { SWEEP_STATE_KEY } from '../../lambdas/runtime/store/keys.ts';
 import { OUTBOX_PREFIX } from '../../lambdas/runtime/store/outbox-partition.ts';
 import { SCHEMA } from '../../lambdas/runtime/store/row-schema.ts';
+import { s3Payloads } from '../../lambdas/runtime/store/s3-payloads.ts';
 import { eventBridgeMessage, memoryTelemetry, producerConfig } from '../../testing/index.ts';
 import { fixedRandom, orderId, orderRow, payload, SOURCE, type Workload } from '../alternatives/workload.ts';
 import type { MeteredAws } from '../aws/metered-aws.ts';
@@ -19,6 +21,9 @@ import { RELAY_CONFIG, SWEEP_TIMEOUT_MS, TABLE } from './sweep-minute.ts';
 
 /** Default settings of a producer, as the constructs pass them. */
 const PRODUCER_CONFIG = producerConfig({ service: SOURCE, tableName: TABLE });
+
+/** Every payload above the smallest threshold is an object. */
+const PAYLOAD_CONFIG = { bucket: 'payloads', aboveBytes: ABOVE_MIN_BYTES, aheadDays: 30, inline: [] };
 
 /** The time from the commit of a scheduled event to its due time, milliseconds. */
 const DELAY_MS = 60 * MINUTE_MS;
@@ -29,6 +34,8 @@ export interface MailroomVariant extends ConsumerVariant {
   readonly payloadOf?: (index: number, bytes: number) => { readonly orderId: string; readonly note: string };
   /** The publisher of the events. `both`: a relay that does not know that the producer publishes. @default 'relay' */
   readonly publisher?: 'relay' | 'producer' | 'both';
+  /** The payloads are objects in S3. @default the rows carry them */
+  readonly payloadsInS3?: boolean;
   /** Each event has a `uniqueBy`. @default none has */
   readonly isUnique?: boolean;
   /** The events are scheduled, and become due or are cancelled. @default they are ordinary */
@@ -37,12 +44,15 @@ export interface MailroomVariant extends ConsumerVariant {
 
 /** The parts of one run, and the AWS services between them. */
 export function createFlow(aws: MeteredAws, workload: Workload, variant: MailroomVariant) {
-  const { publisher = 'relay', schedule } = variant;
+  const { publisher = 'relay', schedule, payloadsInS3 } = variant;
   const { clock } = aws;
   const { busName, publishedRetentionDays } = RELAY_CONFIG;
   const table = dynamoTable({ client: new DynamoDBClient(aws.client), tableName: TABLE });
   const bus = eventBridgeBus({ client: new EventBridgeClient(aws.client), busName });
-  const parts = { table, clock, random: fixedRandom(), telemetry: memoryTelemetry() };
+  const payloads = payloadsInS3
+    ? s3Payloads({ client: aws.objects.client, config: PAYLOAD_CONFIG })
+    : undefined;
+  const parts = { table, clock, random: fixedRandom(), telemetry: memoryTelemetry(), payloads };
   const atOnce = { busName, publishedRetentionDays, timeoutMs: 1_000 };
   const publishAtOnce = publisher === 'relay' ? undefined : createAtOncePublisher({ config: atOnce, bus });
   const outbox = createOutbox({ ...parts, config: PRODUCER_CONFIG, publishAtOnce });

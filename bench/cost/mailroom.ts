@@ -39,13 +39,14 @@ export const BATCHED: readonly System[] = [
   mailroom('mailroom (batch, one row)', { handler: 'batch, one row' }),
 ];
 
-/** Batch handlers, ordered and limited consumers, scheduled events for an ordinary one, and bridges. */
+/** Batch handlers, ordered and limited consumers, unique and scheduled events for an ordinary one, and bridges. */
 export const ORDER_AND_TIME: readonly System[] = [
   ...BATCHED,
   mailroom('mailroom (transactional, strict)', { handler: 'transactional', order: strict() }),
   mailroom('mailroom (transactional, latest)', { handler: 'transactional', order: latest() }),
   mailroom('mailroom (leased, strict)', { handler: 'leased', order: strict() }),
   mailroom('mailroom (leased, limit)', { handler: 'leased', limit: 'own key' }),
+  mailroom('mailroom (transactional, uniqueBy)', { handler: 'transactional', isUnique: true }),
   mailroom('mailroom (transactional, scheduled)', { handler: 'transactional', schedule: 'due' }),
   mailroom('mailroom (scheduled, cancelled)', { handler: 'transactional', schedule: 'cancelled' }),
   mailroom('mailroom (scheduled, cancelled in a transaction)', {
@@ -56,11 +57,12 @@ export const ORDER_AND_TIME: readonly System[] = [
   mailroom('mailroom (bridge to SQS FIFO, strict)', { handler: 'bridge', order: strict() }),
 ];
 
-/** Transactional handlers, and events with a `uniqueBy`. */
-export const UNIQUE = mailroom('mailroom (transactional, uniqueBy)', {
-  handler: 'transactional',
-  isUnique: true,
-});
+/** Payloads above the threshold of a claim check: in the row, as realistic orders and as random text, and in S3. */
+export const LARGE_PAYLOADS: readonly System[] = [
+  MAILROOM.transactional,
+  mailroom('mailroom (transactional, random text)', { handler: 'transactional', payloadOf: randomText }),
+  mailroom('mailroom (transactional, payload in S3)', { handler: 'transactional', payloadsInS3: true }),
+];
 
 /** Leased handlers with a limit, of which all but the first event of a batch wait once. */
 export const LIMIT_REACHED = mailroom('mailroom (leased, limit, waits once)', {
@@ -112,6 +114,6 @@ function randomText(index: number, bytes: number) {
   const count = bytes - JSON.stringify(empty).length;
   const random = createHash('shake256', { outputLength: count }).update(empty.orderId).digest();
   // From ] to ~, and from # to [: the 91 characters of ASCII that JSON does not escape.
-  const codes = [...random].map((byte) => 35 + (byte % 91) + (byte % 91 < 57 ? 0 : 1));
-  return { ...empty, note: String.fromCharCode(...codes) };
+  const codes = random.map((byte) => 35 + (byte % 91) + (byte % 91 < 57 ? 0 : 1));
+  return { ...empty, note: Buffer.from(codes).toString('latin1') };
 }

@@ -12,6 +12,7 @@ import {
   LAMBDA_MB_PER_CORE,
   LOG_BYTES_PER_INVOCATION,
   MINUTES_PER_MONTH,
+  OBJECT_DAYS,
   PRICES,
   STORED_ITEM_BYTES,
 } from '../assumptions.ts';
@@ -27,8 +28,14 @@ export interface Usage {
   readonly busEvents: number;
   readonly queueRequests: number;
   readonly invocations: number;
+  /** PutObject requests of S3. */
+  readonly objectWrites: number;
+  /** GetObject requests of S3. */
+  readonly objectReads: number;
   /** Storage until its rows expire, in KB-months. Excludes rows that never expire, which are the service's own. */
   readonly storedKbMonths: number;
+  /** Storage of objects in S3 until they expire, in KB-months. */
+  readonly objectKbMonths: number;
 }
 
 /** The cost per million events, or per month, by service in US dollars. */
@@ -55,6 +62,7 @@ export async function measure(system: System, workload: Workload): Promise<Event
     whole: {
       ...usageOf(requests, workload.events),
       storedKbMonths: sum(system.tables, ({ name }) => sum(aws.items(name), kbMonths)) / workload.events,
+      objectKbMonths: ((aws.objects.bytes() / 1_000) * OBJECT_DAYS) / DAYS_PER_MONTH / workload.events,
     },
     steps: new Map([...names].map((name) => [name, stepUsage(name)])),
   };
@@ -64,6 +72,8 @@ export async function measure(system: System, workload: Workload): Promise<Event
 export function usageOf(requests: readonly MeteredRequest[], per = 1): Usage {
   const of = (service: MeteredRequest['service']) =>
     requests.filter((request) => request.service === service);
+  const objects = (operation: string) =>
+    of('s3').filter((request) => request.operation === operation).length / per;
   return {
     writeUnits: sum(requests, ({ writeUnits }) => writeUnits) / per,
     readUnits: sum(requests, ({ readUnits }) => readUnits) / per,
@@ -72,7 +82,10 @@ export function usageOf(requests: readonly MeteredRequest[], per = 1): Usage {
     busEvents: sum(of('events'), ({ billed }) => billed) / per,
     queueRequests: sum(of('sqs'), ({ billed }) => billed) / per,
     invocations: sum(of('lambda'), ({ billed }) => billed) / per,
+    objectWrites: objects('PutObject'),
+    objectReads: objects('GetObject'),
     storedKbMonths: 0,
+    objectKbMonths: 0,
   };
 }
 
@@ -90,8 +103,17 @@ export function usdPerMillion(usage: Usage, lambdaMs: number) {
     queue: usage.queueRequests * PRICES.queueRequestsPerMillion,
     lambda: usage.invocations * PRICES.invocationsPerMillion + gbSeconds * PRICES.lambdaGbSecond,
     logs: logGb * PRICES.logsPerGb,
-    storage: ((usage.storedKbMonths * 1_000 * 1_000_000) / GB_BYTES) * PRICES.storagePerGbMonth,
+    storage: gbMonths(usage.storedKbMonths) * PRICES.storagePerGbMonth,
+    objects:
+      usage.objectWrites * PRICES.objectWritesPerMillion +
+      usage.objectReads * PRICES.objectReadsPerMillion +
+      gbMonths(usage.objectKbMonths) * PRICES.objectStoragePerGbMonth,
   };
+}
+
+/** A million times these KB-months, in GB-months. */
+function gbMonths(kbMonths: number): number {
+  return (kbMonths * 1_000 * 1_000_000) / GB_BYTES;
 }
 
 /** Adds the costs of all services. */
@@ -106,11 +128,16 @@ export function total(usd: Dollars): number {
  *
  * @param handed - the number of events that functions receive
  */
-export function lambdaMs({ dynamodbCalls, busCalls }: Usage, handed: number): number {
-  const calls = dynamodbCalls + busCalls;
+export function lambdaMs(
+  { dynamodbCalls, busCalls, objectWrites, objectReads }: Usage,
+  handed: number,
+): number {
+  const calls = dynamodbCalls + busCalls + objectWrites + objectReads;
   const cpuMs = (handed * EVENT_CPU_MS + calls * CALL_CPU_MS) / (LAMBDA_MB / LAMBDA_MB_PER_CORE);
   return cpuMs + (calls * CALL_MS) / CONCURRENCY;
 }
+
+const DAYS_PER_MONTH = MINUTES_PER_MONTH / (24 * 60);
 
 /** An item's size times its storage time, if TTL deletes it on time. */
 function kbMonths(item: Item): number {

@@ -3,11 +3,14 @@ import type { System } from '../alternatives/system.ts';
 import type { Workload } from '../alternatives/workload.ts';
 import { MINUTES_PER_MONTH } from '../assumptions.ts';
 import type { FigureTable } from '../part.ts';
-import { MAILROOM, ORDER_AND_TIME, publishedRow } from './mailroom.ts';
+import { LARGE_PAYLOADS, MAILROOM, ORDER_AND_TIME, publishedRow } from './mailroom.ts';
 import { type Dollars, type EventUsage, total, type Usage } from './measure.ts';
 
 /** The measured payload sizes in bytes. */
 export const PAYLOADS = [200, 1_024, 4_096] as const;
+
+/** The measured sizes of large payloads in bytes. */
+export const LARGE = [4_096, 20_480, 262_144] as const;
 
 /** The payload of tables that show only one. */
 const PAYLOAD = 1_024;
@@ -106,7 +109,32 @@ export async function stepsTable(plain: readonly Measured[]): Promise<FigureTabl
   };
 }
 
-/** Batch handlers, ordered and limited consumers, scheduled events and bridges, beside ordinary ones. */
+/** Large payloads in the row and in S3. */
+export function payloadTable(runs: readonly Measured[]): FigureTable {
+  return {
+    name: 'cost-payloads',
+    title:
+      'Large payloads in the row and in S3, one consumer: units of one event, and US dollars per million',
+    head: [
+      'system',
+      ...LARGE.map((bytes) => `write units, ${bytesText(bytes)}`),
+      ...LARGE.map((bytes) => `USD, ${bytesText(bytes)}`),
+    ],
+    rows: LARGE_PAYLOADS.flatMap((system) => {
+      const sizes = LARGE.map((payloadBytes) => find(runs, system, { payloadBytes }));
+      const writeUnits = sizes.map(({ event }) => units(event.whole.writeUnits));
+      const s3 = [
+        'of which S3',
+        ...LARGE.map(() => units(0)),
+        ...sizes.map(({ usd }) => dollars(usd.objects)),
+      ];
+      const row = [system.name, ...writeUnits, ...sizes.map(({ usd }) => dollars(total(usd)))];
+      return sizes.some(({ usd }) => usd.objects > 0) ? [row, s3] : [row];
+    }),
+  };
+}
+
+/** Batch handlers, ordered and limited consumers, unique and scheduled events and bridges, beside ordinary ones. */
 export function orderTable(plain: readonly Measured[]): FigureTable {
   const { transactional, leased } = MAILROOM;
   return {

@@ -3,6 +3,7 @@ import { Annotations, Match, Template } from 'aws-cdk-lib/assertions';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { describe, expect, test } from 'vitest';
+import { OBJECT_DAYS } from '../../bench/assumptions.ts';
 import { readPayloadConfig } from '../../lambdas/runtime/base/payload-config.ts';
 import { subscribe } from '../../lambdas/runtime/events/subscribe.ts';
 import { lambdaEntry } from '../../lib/functions/service-function.ts';
@@ -70,7 +71,9 @@ describe('the bucket of payloads', () => {
             RestrictPublicBuckets: true,
           },
           OwnershipControls: { Rules: [{ ObjectOwnership: 'BucketOwnerEnforced' }] },
-          LifecycleConfiguration: { Rules: [Match.objectLike({ ExpirationInDays: 65, Status: 'Enabled' })] },
+          LifecycleConfiguration: {
+            Rules: [Match.objectLike({ ExpirationInDays: OBJECT_DAYS, Status: 'Enabled' })],
+          },
         },
       });
     parts()

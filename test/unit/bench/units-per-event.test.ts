@@ -1,20 +1,23 @@
 import { expect, it } from 'vitest';
+import type { System } from '../../../bench/alternatives/system.ts';
 import {
   AT_ONCE,
   BATCHED,
+  LARGE_PAYLOADS,
   LIMIT_REACHED,
   MAILROOM,
   ORDER_AND_TIME,
   UNCOMPRESSED,
-  UNIQUE,
 } from '../../../bench/cost/mailroom.ts';
-import { measure, type Usage } from '../../../bench/cost/measure.ts';
-import { orderTable, stepsTable } from '../../../bench/cost/tables.ts';
+import { measure, total, type Usage } from '../../../bench/cost/measure.ts';
+import { LARGE, orderTable, payloadTable, stepsTable } from '../../../bench/cost/tables.ts';
 import { plainRuns } from '../../../bench/cost.ts';
 import { costPage, line } from './cost-page.ts';
 
 /** One whole batch of marks. */
 const BATCH = { events: 25, payloadBytes: 200, consumers: 1, retries: 0, batchSize: 25 };
+/** One whole batch of messages. */
+const FULL = { ...BATCH, events: 10, batchSize: 10 };
 
 const LEGEND = `What one event costs in Mailroom: requests and units by the published rules of AWS, averages over ${BATCH.events} events.
 An event is written beside one domain row of under 1 KB, relayed by the stream, and handled by one consumer that writes one row.
@@ -24,6 +27,8 @@ A scheduled event is published by the sweep, or cancelled before it is due; the 
 
 const plain = plainRuns([...Object.values(MAILROOM), UNCOMPRESSED], BATCH);
 const ordered = plainRuns(ORDER_AND_TIME, BATCH);
+/** As on the page. */
+const large = plainRuns(LARGE_PAYLOADS, FULL, LARGE);
 
 it('an event costs what was reviewed', async () => {
   const lines = [LEGEND];
@@ -35,8 +40,9 @@ it('an event costs what was reviewed', async () => {
     lines.push(`${system.name}, payload of ${BATCH.payloadBytes} B, fails once`, ...stepLines(steps));
   }
   for (const { system, workload, event } of [
-    ...(await plainRuns([AT_ONCE, LIMIT_REACHED, UNIQUE], BATCH)),
+    ...(await plainRuns([AT_ONCE, LIMIT_REACHED], BATCH)),
     ...(await ordered),
+    ...(await large),
   ]) {
     lines.push(`${system.name}, payload of ${workload.payloadBytes} B`, ...stepLines(event.steps));
   }
@@ -56,10 +62,33 @@ it('docs/cost.md shows what order and time cost', async () => {
   // Dollars depend on the size of the batch; units do not.
   const units = (row: string | undefined) => row?.split(' | ').slice(0, 5);
   // Those of a batch handler depend on how full its batches are: on the page, they are.
-  const full = await plainRuns(BATCHED, { ...BATCH, events: 10, batchSize: 10 });
+  const full = await plainRuns(BATCHED, FULL);
   const { rows } = orderTable([...full, ...(await plain), ...(await ordered)]);
   const shown = costPage().split('<!-- bench:cost-order -->')[1]?.split('\n') ?? [];
   for (const row of rows) expect(shown.map(units)).toContainEqual(units(line(row)));
+});
+
+it('docs/cost.md shows what a payload costs in its row and in S3', async () => {
+  for (const row of payloadTable(await large).rows) expect(costPage()).toContain(line(row));
+});
+
+it('docs/cost.md says from which size S3 is cheaper than a row', async () => {
+  const runs = await large;
+  const dearer = (system: System | undefined) =>
+    LARGE.map((bytes) => {
+      const usd = (of: System | undefined) =>
+        runs
+          .filter(({ system, workload }) => system === of && workload.payloadBytes === bytes)
+          .map((run) => total(run.usd))[0] ?? Number.NaN;
+      return usd(system) > usd(LARGE_PAYLOADS.at(-1));
+    });
+  expect(LARGE_PAYLOADS.slice(0, -1).map(dearer)).toEqual([
+    [false, true, true],
+    [true, true, true],
+  ]);
+  expect(costPage().replaceAll('\n', ' ')).toContain(
+    `from about ${LARGE[1] / 1_024} KB of realistic JSON, or ${LARGE[0] / 1_024} KB that do not compress`,
+  );
 });
 
 function stepLines(steps: ReadonlyMap<string, Usage>): string[] {
@@ -75,6 +104,8 @@ function usageText({ writeUnits, readUnits, dynamodbCalls, busCalls, busEvents, 
     [busEvents, 'bus events'],
     [rest.queueRequests, 'SQS requests'],
     [rest.invocations, 'invocations'],
+    [rest.objectWrites, 'PutObject calls'],
+    [rest.objectReads, 'GetObject calls'],
   ] as const;
   const made = parts.filter(([count]) => count > 0);
   return made.map(([count, what]) => `${Number(count.toFixed(4))} ${what}`).join(', ');
