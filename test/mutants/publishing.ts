@@ -5,7 +5,7 @@ import { mutantsOf } from './mutant.ts';
 export const publishingMutants = mutantsOf([
   ['store/dynamo/unique-event.ts', 'unique-event.memory'],
   ['a key is taken only if it is free', "'attribute_not_exists(PK) OR expiresAt < :nowS'", "'attribute_not_exists(PK) OR expiresAt < :nowS OR attribute_exists(PK)'"],
-  ['the key of a scheduled event is taken until after its due time', 'Math.max(now, eventIdTime(eventId))', 'now'],
+  ['the key of a scheduled event is taken until after its due time', 'Math.max(nowS * 1_000, eventIdTime(eventId))', 'nowS * 1_000'],
   ['the refusal of a key is known by the reason of its own action', "(reason) => reason?.code === 'ConditionalCheckFailed'", '(reason) => reason !== undefined'],
   ['store/dynamo/outbox.ts', 'outbox publish-at-once scheduled'],
   ['events are written in the transaction of the writes that they tell of', '[...writes, ...made.map(({ entry }) => entry), ...keys]', '[...writes, ...keys]'],

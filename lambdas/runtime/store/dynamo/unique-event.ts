@@ -36,8 +36,10 @@ function takingOf(
   eventId: string,
   now: number,
 ): { readonly Update: Update } {
-  const end = expiresAt(Math.max(now, eventIdTime(eventId)), UNIQUE_RETENTION_DAYS);
-  const values = { ':nowS': Math.floor(now / 1_000) };
+  // From the whole second that the condition has: the action can be made again from its own values.
+  const nowS = Math.floor(now / 1_000);
+  const end = expiresAt(Math.max(nowS * 1_000, eventIdTime(eventId)), UNIQUE_RETENTION_DAYS);
+  const values = { ':nowS': nowS };
   const change = { set: { schema: SCHEMA, eventId, expiresAt: end } };
   return { Update: conditionalUpdate(key, change, { condition: FREE, values }) };
 }

@@ -33,13 +33,29 @@ test.each([
 });
 
 test('a uniqueBy that leaves no room in the key beside long names is refused', async () => {
-  const { outbox } = producer();
-  const Long = defineEvent({ ...ThingHappened, type: '💥'.repeat(64) });
+  const { outbox, memory } = producer();
+  const emojis = '💥'.repeat(64);
+  const Long = defineEvent({ ...ThingHappened, source: emojis, type: emojis });
   const event = (bytes: number) =>
     Long.create({ aggregateId: 'thing-1', data: { n: 1 }, uniqueBy: 'x'.repeat(bytes) });
   const roomBytes = 2_048 - Buffer.byteLength(uniqueKey(Long, '').PK);
-  expect(roomBytes).toBeGreaterThan(1_024);
-  await outbox.commit({ events: [event(1_024)] });
+  expect(roomBytes).toBeLessThan(1_024);
+  await expect(outbox.commit({ events: [event(roomBytes + 7)] })).rejects.toMatchObject({
+    code: 'INVALID_EVENT',
+    message: expect.stringContaining('shorter by 7 bytes'),
+  });
+  expect(memory.items()).toEqual([]);
+  await outbox.commit({ events: [event(roomBytes)] });
+});
+
+test('a key is taken also in a later second than that of the id of its event', async () => {
+  const parts = rig();
+  let now = parts.clock.now();
+  const clock = { ...parts.clock, now: () => (now += 301) };
+  const outbox = createOutbox({ ...parts, clock, config: consumerConfig });
+  for (let n = 1; n <= 20; n += 1) await outbox.commit({ events: [draft(`fact-${n}`)] });
+  const keys = parts.memory.items().filter(({ SK }) => SK === 'UNIQUE');
+  expect(keys).toHaveLength(20);
 });
 
 test('a uniqueBy that untyped code sets to null is absent', async () => {
