@@ -80,20 +80,20 @@ export async function receive(
     if ('problem' in read) return await failUnclaimed(received, read.problem);
     const { handler } = read;
     return await onGatedRuns(received, handler, read.envelope, async (passed) => {
-      // One that may be discarded as stale is claimed without its payload. Any other is rejected for a missing one behind the gate, where a
-      // superseded one is not, and loaded before its claim.
-      const isExpired = hasExpired(passed, handler);
-      const loaded = isExpired ? read : await loadPayload(passed, read.envelope);
+      // A redelivered message may have killed its process, also by the size of its payload, so its attempts must be counted: it is claimed before its
+      // payload is loaded, as is one that may be stale. Any other is rejected for a missing payload behind the gate, where a superseded one is not.
+      const claimFirst =
+        mayHaveRow ||
+        receives > 1 ||
+        hasExpired(passed, handler) ||
+        forgottenBecause(inbox.rules, message.eventId) !== undefined;
+      const loaded = claimFirst ? read : await loadPayload(passed, read.envelope);
       if ('problem' in loaded) return failUnclaimed(passed, loaded.problem);
       const { envelope } = loaded;
       if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
-      // A redelivered message may have killed its process, so its attempts must be counted.
-      const claimFirst =
-        mayHaveRow ||
-        isExpired ||
-        receives > 1 ||
-        forgottenBecause(inbox.rules, message.eventId) !== undefined;
-      const outcome = claimFirst ? undefined : await runUnclaimed(passed, handler, envelope);
+      // It may have become stale while its payload was loaded.
+      const runsUnclaimed = !claimFirst && !hasExpired(passed, handler);
+      const outcome = runsUnclaimed ? await runUnclaimed(passed, handler, envelope) : undefined;
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, unclaimed and is not counted.
       return claimAndRun(passed, handler, envelope, alone, 1);

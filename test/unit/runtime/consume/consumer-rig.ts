@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { type Handler, type LeasedContext, leased } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Envelope } from '../../../../lambdas/runtime/events/event.ts';
+import type { Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
 import { withExtras } from '../../../../lambdas/runtime/observe/telemetry-wrappers.ts';
 import { createConsumer } from '../../../../lambdas/runtime/sources/sqs/consumer.ts';
 import { mintEventId } from '../../../../lambdas/runtime/store/event-id.ts';
@@ -12,7 +13,7 @@ import { lambdaContext, type QueueHandler } from '../../../../testing/index.ts';
 import { consumerConfig, rig, runThrough, ThingHappened } from '../../../support/runtime-rig.ts';
 
 /** The parts of a consumer's rig. */
-export type Parts = ReturnType<typeof rig>;
+export type Parts = ReturnType<typeof rig> & { readonly payloads?: Payloads };
 
 export const CONSUMER = consumerConfig.consumer;
 
@@ -23,10 +24,10 @@ export function consumer(
   table = parts.table,
   change: Partial<typeof consumerConfig> = {},
 ) {
-  const { queue, clock } = parts;
+  const { queue, clock, payloads } = parts;
   const config = { ...consumerConfig, ...change };
   const telemetry = withExtras(parts.telemetry, ([extra]) => identified(extra));
-  const handle = createConsumer({ config, table, queue, handlers, clock, telemetry });
+  const handle = createConsumer({ config, table, queue, handlers, clock, telemetry, payloads });
   return {
     handle,
     /** Delivers what is visible to one invocation of the function. */
@@ -54,16 +55,23 @@ function identified(fields: unknown): object {
   return known;
 }
 
+/** A process that can be killed. */
+interface Mortal {
+  kill(): Promise<never>;
+}
+
 /**
  * Lambda with functions that can die: every invocation is its own process. After a kill nothing that it does has an
  * effect, and the whole batch is shown again when its visibility timeout has passed.
  *
  * @param handlersOf - makes the handlers of one process, with what kills it
+ * @param payloadsOf - makes its payloads @default those of `parts`
  */
 export function crashable(
   parts: Parts,
-  handlersOf: (process: { kill(): Promise<never> }) => readonly Handler[],
+  handlersOf: (process: Mortal) => readonly Handler[],
   change: Partial<typeof consumerConfig> = {},
+  payloadsOf: (process: Mortal) => Payloads | undefined = () => parts.payloads,
 ) {
   const { queue, clock } = parts;
   const timeoutMs = 30_000;
@@ -79,14 +87,15 @@ export function crashable(
           return (...args: unknown[]) => (dead ? never() : Reflect.apply(call, target, args));
         },
       });
+    const process: Mortal = {
+      kill: () => {
+        dead = true;
+        return never();
+      },
+    };
     const { handle } = consumer(
-      { ...parts, queue: living(queue) },
-      handlersOf({
-        kill: () => {
-          dead = true;
-          return never();
-        },
-      }),
+      { ...parts, queue: living(queue), payloads: payloadsOf(process) },
+      handlersOf(process),
       living(parts.memory),
       change,
     );

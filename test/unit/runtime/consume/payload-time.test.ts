@@ -162,6 +162,15 @@ describe('a stale message without its object', () => {
     expect(parts.queue.deadLetters()).toEqual([]);
   });
 
+  test.each(KINDS)('that becomes stale while its object is read is discarded: %s', async (kind) => {
+    const parts = reports();
+    const committed = await parts.commit(LARGE, LARGE);
+    await parts.clock.advance(expiresInMs - 5_000);
+    await parts.consumerOf(stale[kind] as Handler, slow(parts, 9_000)).deliver();
+    for (const { eventId } of committed)
+      expect(parts.row(eventId)).toMatchObject({ status: 'DISCARDED', reason: 'STALE' });
+  });
+
   test('is loaded after its claim if an effect may have happened, and then processed', async () => {
     const parts = reports();
     const [event] = await parts.commit(LARGE);

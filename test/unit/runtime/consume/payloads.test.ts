@@ -210,7 +210,7 @@ describe('the object of a payload', () => {
     async (name) => {
       let away = true;
       const failCall = (call: string) => (away && call === 'get' ? awsError(name) : undefined);
-      const { commit, consumerOf, queue, row, telemetry } = reports({ failCall });
+      const { clock, commit, consumerOf, queue, row, telemetry } = reports({ failCall });
       const [event] = await commit(LARGE);
       const { deliver, drain } = consumerOf(leased(ReportMade, async () => {}));
       await deliver();
@@ -218,6 +218,9 @@ describe('the object of a payload', () => {
       expect(telemetry.lines().map(({ message }) => message)).toContain(
         'Mailroom could not reach the payload of a message in S3; no attempt is counted',
       );
+      await clock.advance(HOUR_MS);
+      await deliver();
+      expect(row(event?.eventId ?? '')).toMatchObject({ status: 'FAILED', attempts: 0 });
       away = false;
       await drain();
       expect(row(event?.eventId ?? '')).toMatchObject({ status: 'PROCESSED', attempts: 1 });
