@@ -45,8 +45,8 @@ export function consumerFunction(
     mailroom.table.grantCancel(handler);
     mailroom.table.grantDomain(handler, props.domainKeys ?? []);
   }
-  mailroom._payloads?._letRead(handler, settings.inboxRetention);
-  if (publishes.length > 0) mailroom._payloads?._letWrite(handler);
+  mailroom._payloads?._letRead(handler, service, settings.inboxRetention);
+  if (publishes.length > 0) mailroom._payloads?._letWrite(handler, service);
   addEventSource(made, queue, props, settings);
   // An existing function and its role are not below the consumer, whose tags its own function has.
   const tags = { [MAILROOM_TAG]: mailroom.node.path, [SERVICE_TAG]: service, [CONSUMER_TAG]: name };

@@ -126,7 +126,7 @@ export abstract class MailroomBase extends Construct implements IMailroom {
       producer.addEnvironment(name, value);
     }
     this.grantProducer(producer, props.domainKeys);
-    this._payloads?._letWrite(producer);
+    this._payloads?._letWrite(producer, service);
   }
 
   /**

@@ -130,19 +130,19 @@ export class PayloadBucket extends Bucket {
   }
 
   /** Lets a function load payloads. @internal */
-  _letRead(consumer: LambdaFunction, inboxRetention: Duration): void {
+  _letRead(consumer: LambdaFunction, service: string, inboxRetention: Duration): void {
     this.retentionDays = Math.max(this.retentionDays, inboxRetention.toDays());
-    this.allow(consumer, ['s3:GetObject'], ['kms:Decrypt']);
+    this.allow(consumer, service, ['s3:GetObject'], ['kms:Decrypt']);
     // Otherwise S3 denies an object that does not exist, and a denial is an outage.
     grantTo(this, { grantee: consumer, actions: ['s3:ListBucket'], resourceArns: [this.bucketArn] });
   }
 
   /** Lets a function write payloads. @internal */
-  _letWrite(producer: LambdaFunction): void {
-    this.allow(producer, ['s3:PutObject'], ['kms:Decrypt', 'kms:GenerateDataKey']);
+  _letWrite(producer: LambdaFunction, service: string): void {
+    this.allow(producer, service, ['s3:PutObject'], ['kms:Decrypt', 'kms:GenerateDataKey']);
   }
 
-  private allow(grantee: LambdaFunction, actions: string[], keyActions: string[]): void {
+  private allow(grantee: LambdaFunction, service: string, actions: string[], keyActions: string[]): void {
     grantTo(this, { grantee, actions, resourceArns: [this.arnForObjects(payloadKey('*'))] });
     if (this.key !== undefined)
       grantTo(this, {
@@ -151,17 +151,17 @@ export class PayloadBucket extends Bucket {
         resourceArns: [this.key.keyArn],
         conditions: { StringEquals: { 'kms:ViaService': `s3.${Stack.of(this).region}.${Aws.URL_SUFFIX}` } },
       });
-    for (const [name, value] of Object.entries(this._environment())) grantee.addEnvironment(name, value);
+    for (const [name, value] of Object.entries(this.environment(service))) grantee.addEnvironment(name, value);
   }
 
-  /** The variables of a function that loads or writes payloads. @internal */
-  _environment(): Record<string, string> {
+  /** The variables of a function that loads or writes payloads. It publishes the events of its own service only, so their types name them. */
+  private environment(service: string): Record<string, string> {
     const { above, inline = [] } = this.options;
     const encoded = payloadSettings.encode({
       bucket: this.bucketName,
       aboveBytes: bytesOf(above),
       aheadDays: 0,
-      inline: [...new Set(inline.map(({ type }) => type))],
+      inline: [...new Set(inline.flatMap(({ source, type }) => (source === service ? type : [])))],
     });
     // Known when all consumers are.
     const aheadDays = Lazy.string({

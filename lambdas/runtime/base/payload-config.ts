@@ -8,7 +8,7 @@ export interface PayloadConfig {
   readonly aboveBytes: number;
   /** The longest time until an event with an object is published, days: the rest of the object's lifetime is for its consumers. */
   readonly aheadDays: number;
-  /** The types of events that always carry their payload. */
+  /** The types of the function's own events that always carry their payload. */
   readonly inline: readonly string[];
 }
 
