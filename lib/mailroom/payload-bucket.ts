@@ -151,7 +151,8 @@ export class PayloadBucket extends Bucket {
         resourceArns: [this.key.keyArn],
         conditions: { StringEquals: { 'kms:ViaService': `s3.${Stack.of(this).region}.${Aws.URL_SUFFIX}` } },
       });
-    for (const [name, value] of Object.entries(this.environment(service))) grantee.addEnvironment(name, value);
+    for (const [name, value] of Object.entries(this.environment(service)))
+      grantee.addEnvironment(name, value);
   }
 
   /** The variables of a function that loads or writes payloads. It publishes the events of its own service only, so their types name them. */

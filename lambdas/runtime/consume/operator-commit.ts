@@ -1,7 +1,6 @@
 import { errorCode, isMailroomError, MailroomError } from '../base/errors.ts';
 import { poison } from '../base/poison.ts';
 import type { ExternalSubscription } from '../events/external-event.ts';
-import { withPayload } from '../events/payloads.ts';
 import { STALE, TOO_OLD } from '../inbox/inbox-conditions.ts';
 import { forgottenBecause } from '../inbox/inbox-history.ts';
 import { type Settlement, settleMessage } from '../inbox/settle-message.ts';
@@ -14,6 +13,7 @@ import { commitOf } from './commit-of.ts';
 import { type ConsumerContext, receivedOf } from './consumer-context.ts';
 import { readDelivery } from './delivery.ts';
 import type { PastEffect, RejectedContext } from './handler.ts';
+import { payloadInTime } from './load-payload.ts';
 import { freshEvent, type Handlers, handlerOf, readEvent, refText } from './message.ts';
 import { orderOfHandler, placeOf } from './order-gate.ts';
 import {
@@ -151,10 +151,11 @@ async function rejection(
       `The handler of ${handler.definition.type} has no \`rejected\` function. Add one, or discard the message without --reject.`,
     );
   }
-  const envelope = await withPayload(ctx.payloads, delivery.content.envelope);
+  const received = receivedOf(ctx, delivery);
+  const envelope = await payloadInTime(received, delivery.content.envelope);
   const event = await readEvent(handler.definition, envelope);
   const { eventId } = delivery.message;
-  const { logFields } = receivedOf(ctx, delivery);
+  const { logFields } = received;
   const order = placeOf(ctx, handler, envelope);
   return {
     settlement: {

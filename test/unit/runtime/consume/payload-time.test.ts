@@ -101,6 +101,20 @@ describe('a slow S3', () => {
   });
 });
 
+test('a formal rejection is refused in time, if S3 does not answer', async () => {
+  const parts = reports();
+  await parts.commit(LARGE);
+  const [message] = parts.queue.messages();
+  const handler = leased(ReportMade, async () => {}, { rejected: async () => ({}) });
+  const { handle } = parts.consumerOf(handler, slow(parts, 10_000));
+  const request = { mailroomReject: { by: 'ada', reason: 'lost', body: message?.body } };
+  const began = parts.clock.now();
+  const context = lambdaContext({ clock: parts.clock, timeoutMs: 6_000 });
+  const answer = await runThrough(parts.clock, handle(request as never, context));
+  expect(answer).toMatchObject({ settled: { status: 'refused', code: 'PAYLOADS_UNAVAILABLE' } });
+  expect(parts.clock.now() - began).toBeLessThanOrEqual(5_000);
+});
+
 describe('a check of dead letters', () => {
   async function checked(ms: number, timeoutMs: number) {
     const parts = reports();
