@@ -49,7 +49,7 @@ export const inboxMutants = mutantsOf([
   ['consume/receive.ts', 'payload-time payload-memory'],
   ['a stale message is discarded without its object', 'hasExpired(passed, handler) || forgottenBecause', 'forgottenBecause'],
   ['a payload that may have killed its process is loaded under a claim', 'const loaded = claimFirst ? read : await loadPayload', 'const loaded = hasExpired(passed, handler) ? read : await loadPayload'],
-  ['a message that becomes stale while its payload is read does not run', '!claimFirst && !hasExpired(passed, handler)', '!claimFirst'],
+  ['a message that becomes stale while its payload is read does not run', 'claimFirst || hasExpired(passed, handler);', 'claimFirst;'],
   ['consume/load-payload.ts', 'payloads payload-time'],
   ['a payload is loaded in the time of its function', 'withPayload(payloads, event, (read) => inTime(read, payloadsLate))', 'withPayload(payloads, event, (read) => read)'],
   ['an outage of S3 rejects no message', "if (isMailroomError(problem, 'PAYLOADS_UNAVAILABLE')) throw problem;", ''],

@@ -92,8 +92,8 @@ export async function receive(
       const { envelope } = loaded;
       if (handler.kind === 'leased') return claimAndRun(passed, handler, envelope, alone);
       // It may have become stale while its payload was loaded.
-      const runsUnclaimed = !claimFirst && !hasExpired(passed, handler);
-      const outcome = runsUnclaimed ? await runUnclaimed(passed, handler, envelope) : undefined;
+      const isClaimed = claimFirst || hasExpired(passed, handler);
+      const outcome = isClaimed ? undefined : await runUnclaimed(passed, handler, envelope);
       if (outcome !== undefined) return outcome;
       // Its first run was, or would have been, unclaimed and is not counted.
       return claimAndRun(passed, handler, envelope, alone, 1);

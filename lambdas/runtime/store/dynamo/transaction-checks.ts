@@ -42,7 +42,7 @@ export function checkTransaction(
   if (count > TRANSACTION_ACTIONS_MAX) {
     throw new MailroomError(
       'TRANSACTION_TOO_LARGE',
-      `The transaction has ${count} actions (writes, events, their keys of uniqueBy and, in a consumer, its own rows); DynamoDB allows ` +
+      `The transaction has ${count} actions (writes, events, uniqueBy keys, a consumer's own rows); DynamoDB allows ` +
         `at most ${TRANSACTION_ACTIONS_MAX}. Split the work into several commits.`,
     );
   }
