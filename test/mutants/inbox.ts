@@ -50,6 +50,8 @@ export const inboxMutants = mutantsOf([
   ['a stale message is discarded without its object', 'hasExpired(passed, handler) || forgottenBecause', 'forgottenBecause'],
   ['a payload that may have killed its process is loaded under a claim', 'const loaded = claimFirst ? read : await loadPayload', 'const loaded = hasExpired(passed, handler) ? read : await loadPayload'],
   ['a message that becomes stale while its payload is read does not run', 'claimFirst || hasExpired(passed, handler);', 'claimFirst;'],
+  ['consume/claimed-run.ts', 'payload-time'],
+  ['a lease is renewed after S3, which may have been slow, or the message is lost', 'if (hasReference(event)) await claimed.inbox.renew(claimed.claim);', ''],
   ['consume/load-payload.ts', 'payloads payload-time'],
   ['a payload is loaded in the time of its function', 'withPayload(payloads, event, (read) => inTime(read, payloadsLate))', 'withPayload(payloads, event, (read) => read)'],
   ['an outage of S3 rejects no message', "if (isMailroomError(problem, 'PAYLOADS_UNAVAILABLE')) throw problem;", ''],

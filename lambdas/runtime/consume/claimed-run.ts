@@ -1,4 +1,5 @@
 import type { HandledEvent } from '../events/external-event.ts';
+import { hasReference } from '../events/payloads.ts';
 import type { Claim } from '../inbox/inbox.ts';
 import { effectStates } from '../inbox/started-effects.ts';
 import { withLogFields } from '../observe/telemetry-wrappers.ts';
@@ -47,7 +48,10 @@ export async function claimAndRun(
   return record(claimed, ending);
 }
 
-/** Runs the handler. The payload of a message that may have been stale is loaded only here: it has an effect, and so is not. */
+/**
+ * Runs the handler. The payload of a message that was received before, or that may have been stale, is loaded only here. S3 may be slow, and no renewal
+ * has begun: the lease is renewed after it, or the message is another worker's.
+ */
 async function runLoaded(
   claimed: ClaimedMessage,
   handler: LeasedHandler | TransactionalHandler,
@@ -56,6 +60,7 @@ async function runLoaded(
   try {
     const loaded = await loadPayload(claimed, event);
     if ('problem' in loaded) return { kind: 'not-started', error: loaded.problem };
+    if (hasReference(event)) await claimed.inbox.renew(claimed.claim);
     const { envelope } = loaded;
     const leased = handler.kind === 'leased' ? handler : asLeased(claimed, handler, envelope);
     return runLeased(claimed, leased, envelope);

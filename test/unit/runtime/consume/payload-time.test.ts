@@ -5,8 +5,9 @@ import { type Handler, leased, transactional } from '../../../../lambdas/runtime
 import type { EventDraft } from '../../../../lambdas/runtime/events/event.ts';
 import type { Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
 import type { CheckReport } from '../../../../lambdas/runtime/sources/sqs/check-messages.ts';
+import type { Item } from '../../../../lambdas/runtime/store/table.ts';
 import { lambdaContext } from '../../../../testing/index.ts';
-import { runThrough } from '../../../support/runtime-rig.ts';
+import { consumerConfig, runThrough } from '../../../support/runtime-rig.ts';
 import { LARGE, ReportMade, reports } from './payload-rig.ts';
 
 const KINDS = ['leased', 'transactional', 'batch'] as const;
@@ -140,6 +141,47 @@ describe('a check of dead letters', () => {
     const { report, tookMs } = await checked(10_000, 6_000);
     expect(report).toMatchObject({ code: 'PAYLOADS_UNAVAILABLE' });
     expect(tookMs).toBeLessThanOrEqual(5_000);
+  });
+});
+
+describe('a payload that is loaded under a claim', () => {
+  async function redelivered(read: (parts: ReturnType<typeof reports>, eventId: string) => Promise<unknown>) {
+    const parts = reports();
+    const [{ eventId } = { eventId: '' }] = await parts.commit(LARGE);
+    const leases: number[] = [];
+    const handler = leased(ReportMade, async () => {
+      leases.push(Number(parts.row(eventId)?.leaseUntil) - parts.clock.now());
+    });
+    const away: Payloads = {
+      ...parts.payloads,
+      read: () => Promise.reject(new MailroomError('PAYLOADS_UNAVAILABLE', 'away')),
+    };
+    await parts.consumerOf(handler, away).deliver();
+    await parts.clock.advance(3_600_000);
+    const payloads: Payloads = {
+      ...parts.payloads,
+      read: async (event) => {
+        await parts.clock.sleep(9_000);
+        await read(parts, eventId);
+        return parts.payloads.read(event);
+      },
+    };
+    await parts.consumerOf(handler, payloads).deliver(120_000);
+    return { ...parts, leases, row: () => parts.row(eventId) };
+  }
+
+  test('leaves its handler a whole lease', async () => {
+    const { leases, row } = await redelivered(async () => {});
+    expect(leases).toEqual([consumerConfig.leaseMs]);
+    expect(row()).toMatchObject({ status: 'PROCESSED' });
+  });
+
+  test('starts no handler if another worker has the message then', async () => {
+    const { leases, row } = await redelivered(({ memory, row: rowOf }, eventId) =>
+      memory.write({ Put: { Item: { ...rowOf(eventId), fence: 'of another worker' } as Item } }),
+    );
+    expect(leases).toEqual([]);
+    expect(row()).toMatchObject({ status: 'PROCESSING', fence: 'of another worker' });
   });
 });
 
