@@ -79,6 +79,20 @@ const cases: readonly Case<Table>[] = [
     },
   ],
   [
+    'of several unique events, the error tells which one was refused, and none is committed',
+    async (table) => {
+      const [first, second] = [producer(table, manualClock()), producer(table, manualClock())];
+      const plain = first.drafts({ uniqueBy: undefined });
+      const { eventId } = await second.commit();
+      const events = [plain, first.drafts(), second.drafts()];
+      await expect(first.outbox.commit({ events })).rejects.toMatchObject({
+        index: 2,
+        firstEventId: eventId,
+      });
+      expect(await first.row()).toBeUndefined();
+    },
+  ],
+  [
     'a key is taken for 35 days, also if TTL is late, and of a scheduled event from its due time',
     async (table) => {
       const { commit, clock } = producer(table, manualClock());

@@ -221,16 +221,19 @@ function refusals(reasons: readonly CancellationReason[]): string {
 
 /** Another event with the same `uniqueBy` was committed before: nothing was written. */
 export class AlreadyCommitted extends MailroomError {
-  /** The id of that event. Absent if the row of the key was changed by hand. */
+  /** The index of the refused event in `events` of the commit; that of the first one, if several were refused. */
+  readonly index: number;
+  /** The id of the event that was committed before. Absent if the row of the key was changed by hand. */
   readonly firstEventId: string | undefined;
 
-  constructor(type: string, firstEventId: string | undefined, options?: ErrorOptions) {
+  constructor(type: string, index: number, firstEventId: string | undefined, options?: ErrorOptions) {
     super(
       'ALREADY_COMMITTED',
       `Event ${type} was committed before under its uniqueBy, as ${firstEventId ?? 'an event whose id is unknown'}, and nothing was written.`,
       options,
     );
     this.name = 'AlreadyCommitted';
+    this.index = index;
     this.firstEventId = firstEventId;
   }
 }

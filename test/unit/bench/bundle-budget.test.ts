@@ -23,9 +23,9 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   bank: 243_000,
   'bridge-jet-stream': 697_000,
   'bridge-kafka': 755_500,
-  'bridge-rabbit': 601_500,
+  'bridge-rabbit': 602_000,
   heartbeat: 403_500,
-  inventory: 476_000,
+  inventory: 476_500,
   'mysql-api': 1_430_500, // as mysql-relay
   'mysql-audit': 1_581_500, // as mysql-relay
   'mysql-relay': 1_341_500, // the driver: 0.3 MB, its character sets 0.5, and its certificates 0.2

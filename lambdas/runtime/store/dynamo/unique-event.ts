@@ -67,7 +67,9 @@ export function alreadyCommitted(
   if (!isMailroomError(error, 'TRANSACTION_CANCELLED')) return undefined;
   const unique = actions.flatMap((action, i) => (isUniqueAction(action) ? [error.reasons[i]] : []));
   const at = unique.findIndex((reason) => reason?.code === 'ConditionalCheckFailed');
-  const draft = events.filter(({ uniqueBy }) => typeof uniqueBy === 'string')[at];
-  if (draft === undefined) return undefined;
-  return new AlreadyCommitted(draft.definition.type, textOf(unique[at]?.item?.eventId), { cause: error });
+  const index = events.flatMap(({ uniqueBy }, i) => (typeof uniqueBy === 'string' ? [i] : []))[at];
+  const draft = events[index ?? -1];
+  if (index === undefined || draft === undefined) return undefined;
+  const firstEventId = textOf(unique[at]?.item?.eventId);
+  return new AlreadyCommitted(draft.definition.type, index, firstEventId, { cause: error });
 }
