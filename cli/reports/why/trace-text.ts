@@ -16,7 +16,7 @@ import { placedStory, storyOf } from './story.ts';
 import type { StoryLine } from './story-line.ts';
 import type { Trace, TracedEvent } from './trace.ts';
 
-/** The events of a trace as in the JSON document of docs/cli-json.md. @param payload - include their data */
+/** The events of a trace as in the JSON document of docs/cli-json.md. @param payload - include their data, and the objects that hold it */
 export function eventReports({ events }: Trace, payload: boolean) {
   return events.map((event) => {
     const { row, envelope, messages, atSources = [] } = event;
@@ -42,7 +42,7 @@ export function eventReports({ events }: Trace, payload: boolean) {
         })) ?? null,
       caused: event.caused,
       story: storyOf(event),
-      ...(payload ? { data: envelope?.data ?? null } : {}),
+      ...(payload ? { data: envelope?.data ?? null, payload: envelope?.payload ?? null } : {}),
     };
   });
 }
