@@ -42,7 +42,7 @@ export const inboxMutants = mutantsOf([
   ['the intended wait for a token is not counted as a delay by the table', 'sleptMs += waitMs;', ''],
   ['inbox/past-attempts.ts', 'past-attempts asked-waits limits'],
   ['a wait for a limit does not count as one that the handler asked for', 'isWait(wait) && wait.limit === undefined && wait.since', 'isWait(wait) && wait.since'],
-  ['store/payload-objects.ts', 'payloads s3-payloads'],
+  ['store/payload-objects.ts', 'payloads payload-consumers s3-payloads'],
   ['a handler gets only the bytes whose hash its event names', 'if (hashOf(content) !== payload.sha256)', 'if (payload.sha256 === "")'],
   ['a consumer reads the bucket of its own Mailroom only', 'if (payload.bucket !== bucket)', 'if (bucket === "")'],
   ['an object outlasts the wait of a scheduled event', 'if (delayMs > aheadDays * DAY_MS)', 'if (delayMs > 1_000 * aheadDays * DAY_MS)'],

@@ -27,7 +27,7 @@ import { expiresAt } from '../store/row-expiry.ts';
 import { SCHEMA } from '../store/row-schema.ts';
 import type { TransactAction } from '../store/table.ts';
 import { allCausedBy, type CausedCommit } from './batch-commit.ts';
-import { payloadsLate } from './in-time.ts';
+import { COMMIT_MARGIN_MS, inTimeOf, payloadsLate } from './in-time.ts';
 import type { CommitEnd, Inbox } from './inbox-port.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 
@@ -91,11 +91,9 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     commit: (claim, work, event, sending) =>
       commitEnd<never>(
         async () => {
-          const actions = await actionsOf(
-            parts,
-            allCausedBy(event, await work(undefined)),
-            ownActions(1, claim.message),
-          );
+          const wanted = allCausedBy(event, await work(undefined));
+          const inTime = inTimeOf(clock, claim.endsBy, COMMIT_MARGIN_MS);
+          const actions = await inTime(actionsOf(parts, wanted, ownActions(1, claim.message)), payloadsLate);
           sending();
           return actions;
         },

@@ -17,6 +17,12 @@ export function inTimeOf(clock: Clock, endsBy: number, marginMs = RESPONSE_MARGI
     });
 }
 
+/**
+ * The time before the function is stopped by which a leased commit ends without the objects of its events, milliseconds: earlier than the wait for
+ * its handler, which the commit's error ends, so that the message is released and no attempt is counted.
+ */
+export const COMMIT_MARGIN_MS = RESPONSE_MARGIN_MS + 250;
+
 /** The error of objects that S3 had not read or written when the function's time was nearly up: an outage, which counts no attempt. */
 export function payloadsLate(): MailroomError {
   return new MailroomError(

@@ -20,6 +20,8 @@ interface FoundObject {
   readonly bytes: number;
   /** Reads its content. */
   content(): Promise<Uint8Array>;
+  /** Ends its transfer, in place of reading it. @default it holds no connection */
+  discard?(): void;
 }
 
 /** Stores objects. */
@@ -92,9 +94,15 @@ async function readObject(
       'PAYLOAD_MISSING',
       `The payload of ${type} is missing: ${placeOf(payload)} was deleted, for example to erase it, or has expired. Restore the object, and redrive the message; otherwise discard it.`,
     );
-  if (found.bytes !== payload.bytes)
-    throw changed(`has ${found.bytes} bytes, and the event names ${payload.bytes}`);
-  if (found.bytes > PAYLOAD_BYTES_MAX) throw changed(`has more than ${PAYLOAD_BYTES_MAX} bytes`);
+  const isOther = found.bytes !== payload.bytes;
+  if (isOther || found.bytes > PAYLOAD_BYTES_MAX) {
+    found.discard?.();
+    throw changed(
+      isOther
+        ? `has ${found.bytes} bytes, and the event names ${payload.bytes}`
+        : `has more than ${PAYLOAD_BYTES_MAX} bytes`,
+    );
+  }
   const content = await available('read', payload, () => found.content());
   if (hashOf(content) !== payload.sha256) throw changed('has another SHA-256 than the event names');
   return parsed(content, changed);

@@ -1,6 +1,7 @@
 import type { ConsumerConfig } from '../../../../lambdas/runtime/base/consumer-config.ts';
 import { DAY_MS } from '../../../../lambdas/runtime/base/units.ts';
 import type { Handler } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
 import type { ConsumerEntry, Directory } from '../../../../lambdas/runtime/operations/directory.ts';
 import type { QueueMessage, Queues } from '../../../../lambdas/runtime/operations/queues.ts';
 import { createRelaySweep, createSweepPass } from '../../../../lambdas/runtime/relay/relay-sweep.ts';
@@ -56,15 +57,16 @@ export function mailroomInMemory(
     readonly bus?: MemoryBusOptions;
     readonly random?: RandomBytes;
     readonly config?: Partial<ConsumerConfig>;
+    readonly payloads?: Payloads | undefined;
   } = {},
 ) {
   const made = rig(options);
   const { clock, queue, bus, table, telemetry } = made;
-  const { random } = options;
-  const parts = { ...made, outbox: createOutbox({ config: consumerConfig, table, clock, random }) };
+  const { random, payloads } = options;
+  const parts = { ...made, outbox: createOutbox({ config: consumerConfig, table, clock, random, payloads }) };
   bus.routeTo(queue);
   const config = { ...consumerConfig, ...options.config };
-  const handle = createConsumer({ config, table, queue, handlers, clock, telemetry, random });
+  const handle = createConsumer({ config, table, queue, handlers, clock, telemetry, random, payloads });
   const sweeper = createSweepPass({ ...parts, random, config: relayConfig });
   const letters: Record<string, QueueMessage[]> = {};
   const shown: string[] = [];

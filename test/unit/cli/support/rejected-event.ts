@@ -3,6 +3,7 @@ import { runMailroom } from '../../../../cli/program.ts';
 import { createTerminal } from '../../../../cli/terminal/terminal.ts';
 import { PoisonMessage } from '../../../../lambdas/runtime/base/errors.ts';
 import { type HandlerOptions, leased } from '../../../../lambdas/runtime/consume/handler.ts';
+import type { Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
 import { capturedIo } from '../../../support/captured-io.ts';
 import { ThingHappened } from '../../../support/runtime-rig.ts';
 import { memoryDeployment } from './memory-deployment.ts';
@@ -19,6 +20,7 @@ export async function rejected({
   options = {},
   order,
   isNumbered = order !== undefined,
+  payloads,
 }: {
   readonly effect?: boolean;
   readonly options?: HandlerOptions<typeof ThingHappened>;
@@ -26,9 +28,11 @@ export async function rejected({
   readonly order?: string;
   /** The directory says that the event's definition declares a `sequence`. @default if there is an order */
   readonly isNumbered?: boolean;
+  /** @default the event carries its payload */
+  readonly payloads?: Payloads;
 } = {}) {
   const ran: number[] = [];
-  const mailroom = operatingMailroom([
+  const handlers = [
     leased(
       ThingHappened,
       async ({ data: { n } }, ctx) => {
@@ -38,7 +42,8 @@ export async function rejected({
       },
       options,
     ),
-  ]);
+  ];
+  const mailroom = operatingMailroom(handlers, { payloads });
   const { directory } = mailroom;
   const events = [{ ...ThingHappened, sequence: isNumbered }];
   const consumers = directory.consumers.map((entry) => ({ ...entry, order, events }));

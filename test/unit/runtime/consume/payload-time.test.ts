@@ -66,8 +66,8 @@ describe('a slow S3', () => {
     expect(parts.payloads.objects.size).toBe(4);
   });
 
-  test.each(['transactional', 'batch'] as const)(
-    'that writes the objects too late leaves no transaction behind: %s',
+  test.each(KINDS)(
+    'that writes the objects too late leaves no transaction behind, and counts no attempt: %s',
     async (kind) => {
       const parts = reports();
       const committed = await parts.commit('small', 'also small');
@@ -76,11 +76,25 @@ describe('a slow S3', () => {
       await deliver(6_000);
       expect(parts.clock.now() - began).toBeLessThanOrEqual(5_000);
       await parts.clock.advance(10_000); // the writes end, and nothing follows them
-      for (const { eventId } of committed) expect(parts.row(eventId)).toBeUndefined();
+      for (const { eventId } of committed) expect(parts.row(eventId)?.attempts ?? 0).toBe(0);
       expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
       expect(parts.telemetry.counted('TableFailures')).toBe(2);
     },
   );
+
+  test('is an outage for a leased commit, however often it is too slow', async () => {
+    const parts = reports();
+    const [event] = await parts.commit('small');
+    const slowly = parts.consumerOf(handlerOf('leased', followUps), slow(parts, 9_000));
+    for (let receive = 1; receive <= 6; receive += 1) {
+      await slowly.deliver(6_000);
+      expect(parts.row(event?.eventId ?? '')).toMatchObject({ status: 'FAILED', attempts: 0 });
+      await parts.clock.advance(3_600_000);
+    }
+    await parts.consumerOf(handlerOf('leased', followUps)).deliver();
+    expect(parts.row(event?.eventId ?? '')).toMatchObject({ status: 'PROCESSED', attempts: 1 });
+    expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
+  });
 
   test('is asked for the payloads of an outbox at the same time, and they keep their order', async () => {
     const parts = reports();

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { S3 } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { PayloadReference } from '../../../../lambdas/runtime/events/payloads.ts';
+import type { PayloadReference, Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
 import { lambdaPayloads, s3Payloads } from '../../../../lambdas/runtime/store/s3-payloads.ts';
 
 const config = { bucket: 'reports', aboveBytes: 1024, aheadDays: 1, inline: [] };
@@ -14,6 +14,7 @@ let server: Server | undefined;
 afterEach(() => {
   server?.close();
   vi.unstubAllEnvs();
+  vi.restoreAllMocks();
 });
 
 /** The payloads of a client whose S3 answers as given. */
@@ -108,11 +109,38 @@ describe('S3', () => {
     await expect(read).rejects.toMatchObject({ code: 'PAYLOADS_UNAVAILABLE' });
   });
 
-  test('that has another size is not read', async () => {
+  test('that has another size is not read, and its connection ends', async () => {
     const payload = await reference();
-    const { payloads } = await answeredBy((_, response) => response.end(json.slice(1)));
+    let closed: Promise<unknown> | undefined;
+    vi.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
+    const { payloads } = await answeredBy((_, response) => {
+      closed = once(response, 'close');
+      response.writeHead(200, { 'content-length': String(json.length - 1) });
+      response.write(json.slice(0, 100)); // the rest never comes
+    });
     const read = payloads.read({ type: 'ReportMade', payload });
     await expect(read).rejects.toMatchObject({ code: 'PAYLOAD_CHANGED' });
+    await closed;
+  });
+
+  const read = (payloads: Payloads, payload: PayloadReference) => payloads.read({ type: 'R', payload });
+  const write = (payloads: Payloads) => payloads.write(created);
+
+  test.each([
+    ['a read', 'nothing', read],
+    ['a read', 'a part of the body', read],
+    ['a write', 'nothing', write],
+  ] as const)('has 10 s for %s, and is then unavailable: it has sent %s', async (_what, sends, call) => {
+    const payload = await reference();
+    const deadline = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(deadline.signal);
+    const { payloads } = await answeredBy((_, response) => {
+      if (sends === 'nothing') return deadline.abort(new Error('10 s are over'));
+      response.writeHead(200, { 'content-length': String(json.length) });
+      response.write(json.slice(0, 100), () => deadline.abort(new Error('10 s are over')));
+    });
+    await expect(call(payloads, payload)).rejects.toMatchObject({ code: 'PAYLOADS_UNAVAILABLE' });
+    expect(timeout.mock.calls).toEqual([[10_000]]);
   });
 });
 
