@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { LARGE } from '../../../bench/cost/tables.ts';
 import {
   ORDER_ITEMS_MAX,
   OrderCancelled,
@@ -41,4 +43,21 @@ describe('the catalog', () => {
   it('keeps the largest total a safe integer', () => {
     expect(Number.isSafeInteger(ORDER_ITEMS_MAX * QUANTITY_MAX * UNIT_PRICE_MAX)).toBe(true);
   });
+});
+
+it('the largest event of the order system is cheaper in its row than in S3, as docs/payloads.md says', () => {
+  const longest = '\u6f22'.repeat(100);
+  const line = { sku: longest, quantity: QUANTITY_MAX, unitPrice: UNIT_PRICE_MAX };
+  const order = {
+    orderId,
+    customerId: longest,
+    items: Array.from({ length: ORDER_ITEMS_MAX }, () => line),
+    totalCents: Number.MAX_SAFE_INTEGER,
+  };
+  expect(OrderPlaced.schema.safeParse(order)).toMatchObject({ success: true });
+  expect(OrderPlaced.schema.safeParse({ ...order, customerId: `${longest}a` }).success).toBe(false);
+  const bytes = Buffer.byteLength(JSON.stringify(order));
+  expect(bytes).toBeLessThan(LARGE[1]);
+  const page = readFileSync('docs/payloads.md', 'utf8').replaceAll(/\s+/g, ' ');
+  expect(page).toContain(`an order of ${ORDER_ITEMS_MAX} lines, has at most ${Math.ceil(bytes / 1_024)} KB`);
 });
