@@ -114,14 +114,20 @@ describe.skipIf(debian === undefined)('a retry queue of RabbitMQ', () => {
   });
 
   test('a message that waits in it survives the end of its consumer and of the broker', async () => {
+    await broker.createSource('kept');
+    await (await consuming('kept', memoryTable(), 'kept-retry')).end();
+    // RabbitMQ 3.10.8 that is killed just after it created a quorum queue begins it anew.
+    await broker.stop();
+    await broker.start();
     const first = await failing('kept', 10, 'kept-retry');
-    await eventually(async () => expect(await broker.waiting('kept-retry')).toBeGreaterThan(0), 60_000);
+    await eventually(async () => expect(await broker.waiting('kept-retry')).toBeGreaterThan(0));
     await first.end();
     await broker.kill();
     await broker.start();
-    await eventually(async () => {
-      expect((await broker.waiting('kept')) + (await broker.waiting('kept-retry'))).toBe(10);
-    }, 60_000);
+    const second = await consuming('kept', memoryTable(), 'kept-retry');
+    second.heal();
+    await eventually(async () => expect(new Set(second.runs).size).toBe(10));
+    await second.end();
   });
 
   test('a broker that is killed ends the loop, and not its process', async () => {
