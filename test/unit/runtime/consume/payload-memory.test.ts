@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { transactionalBatch } from '../../../../lambdas/runtime/consume/batch-handler.ts';
 import { leased, transactional } from '../../../../lambdas/runtime/consume/handler.ts';
 import type { Payloads } from '../../../../lambdas/runtime/events/payloads.ts';
 import { crashable } from './consumer-rig.ts';
@@ -7,6 +8,7 @@ import { LARGE, ReportMade, reports } from './payload-rig.ts';
 const handlers = [
   ['leased', leased(ReportMade, async () => {})],
   ['transactional', transactional(ReportMade, async () => ({}))],
+  ['batch', transactionalBatch(ReportMade, async () => ({}))],
 ] as const;
 
 /** A consumer whose process has room for one payload, and none for the object `tooLarge`. */

@@ -96,6 +96,18 @@ describe('a slow S3', () => {
     expect(parts.telemetry.counted('MessagesFailed')).toBe(0);
   });
 
+  test('is not waited for by a leased commit without objects, which is sent in the last moment of its handler', async () => {
+    const parts = reports();
+    const [event] = await parts.commit('small');
+    const draft = ReportMade.create({ aggregateId: 'a', data: { text: 'small' } });
+    const handler = leased(ReportMade, async (_, ctx) => {
+      await parts.clock.sleep(4_900);
+      await ctx.commit({ events: [draft] });
+    });
+    await parts.consumerOf(handler).deliver(6_000);
+    expect(parts.row(event?.eventId ?? '')).toMatchObject({ status: 'PROCESSED' });
+  });
+
   test('is asked for the payloads of an outbox at the same time, and they keep their order', async () => {
     const parts = reports();
     const began = parts.clock.now();
