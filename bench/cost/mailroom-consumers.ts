@@ -54,8 +54,8 @@ export interface ConsumerVariant {
   readonly handler: 'transactional' | 'batch' | 'batch, one row' | 'leased' | 'leased, once' | 'bridge';
   /** @default none: the events have no sequence */
   readonly order?: EventOrder;
-  /** The limit of a leased handler: each event has its own key, or all have one, so that they wait. @default none */
-  readonly limit?: 'own key' | 'one key';
+  /** The limit of a leased handler: each event has its own key, with a rate or a concurrency, or all have one, so that they wait. @default none */
+  readonly limit?: 'own key' | 'own place' | 'one key';
 }
 
 /** The dependencies of a consumer that are shared with the other parts of a run. */
@@ -158,7 +158,8 @@ function handlerOf(
     });
   }
   const key = ({ data }: { readonly data: z.infer<typeof schema> }) =>
-    limit === 'own key' ? data.orderId : 'merchant-1';
+    limit === 'one key' ? 'merchant-1' : data.orderId;
+  const most = limit === 'own place' ? { concurrency: 1 } : { perSecond: LIMIT_PER_SECOND };
   return leased(
     definition,
     async ({ data }, ctx) => {
@@ -167,6 +168,6 @@ function handlerOf(
         await ctx.once('charge', async () => ({ chargeId: `charge-${data.orderId}` }));
       await ctx.commit({ writes: writes(data.orderId) });
     },
-    { limit: limit && { key, perSecond: LIMIT_PER_SECOND } },
+    { limit: limit && { key, ...most } },
   );
 }

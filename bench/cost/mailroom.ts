@@ -46,6 +46,7 @@ export const ORDER_AND_TIME: readonly System[] = [
   mailroom('mailroom (transactional, latest)', { handler: 'transactional', order: latest() }),
   mailroom('mailroom (leased, strict)', { handler: 'leased', order: strict() }),
   mailroom('mailroom (leased, limit)', { handler: 'leased', limit: 'own key' }),
+  mailroom('mailroom (leased, concurrency)', { handler: 'leased', limit: 'own place' }),
   mailroom('mailroom (transactional, uniqueBy)', { handler: 'transactional', isUnique: true }),
   mailroom('mailroom (transactional, scheduled)', { handler: 'transactional', schedule: 'due' }),
   mailroom('mailroom (scheduled, cancelled)', { handler: 'transactional', schedule: 'cancelled' }),

@@ -36,10 +36,7 @@ const WORDS: readonly RetiredWord[] = [
     /(?<!\b(?:dead|capital|lower-case|upper-case)[\s-]+)\bletters?\b(?!,? (?:and )?(?:digits|underscores))/,
     'dead letter, or dead-letter message',
   ),
-  retired(
-    /\b(?:a|by|each|every|one|that|this|which) place\b(?! of)|\bfour places\b/,
-    'source, or dead-letter source',
-  ),
+  retired(/\b(?:by|every) place\b(?! of)|\bfour places\b/, 'source, or dead-letter source'),
   retired(/\b(?:its|latency|the|this) promises?\b|\bpromises? of (?:latency|an? )/, 'SLO'),
   retired(/\bst(?:and|ands|anding|ood) still\b/, 'stalled, or stalls'),
   retired(/\bstream paths?\b/, 'stream relay'),

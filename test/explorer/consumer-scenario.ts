@@ -28,8 +28,11 @@ export interface ConsumerSetting {
 }
 
 /** The true time, and when the schedule began. */
-interface Moment {
+export interface Moment {
+  /** Epoch milliseconds. */
+  now(): number;
   sinceStartMs(): number;
+  world(): ConsumerWorld;
 }
 
 /** The longest that a queue takes to come to rest, in receives. */
@@ -54,8 +57,12 @@ function scenarioOf(setting: ConsumerSetting, { budget, actors }: Bounds, tamper
     budget,
     begin: async (scheduler: Scheduler) => {
       const startedAt = scheduler.now();
-      const moment = { sinceStartMs: () => scheduler.now() - startedAt };
-      const world = await consumerWorld(scheduler, {
+      const moment: Moment = {
+        now: () => scheduler.now(),
+        sinceStartMs: () => scheduler.now() - startedAt,
+        world: () => world,
+      };
+      const world: ConsumerWorld = await consumerWorld(scheduler, {
         event: happened(1),
         handler: setting.handler(moment),
         ...setting.world,

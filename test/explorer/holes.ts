@@ -22,6 +22,7 @@ import { OUTAGE_HOLES } from './outage-holes.ts';
 import { outageScenarios } from './outage-scenarios.ts';
 import { PAYLOAD_HOLES } from './payload-holes.ts';
 import { payloadScenarios } from './payload-scenarios.ts';
+import { PLACE_HOLES } from './place-holes.ts';
 import { REDRIVE_HOLES } from './redrive-holes.ts';
 import { redriveScenarios } from './redrive-scenarios.ts';
 import { REJECTION_HOLES } from './rejection-holes.ts';
@@ -75,7 +76,7 @@ export const HOLES: readonly PlantedHole[] = [
   ...VERSION_HOLES.map((hole) => planted('inbox', hole, versionScenarios)),
   ...EVENT_HOLES.map((hole) => planted('inbox', hole, eventScenarios)),
   ...ORDER_HOLES.map((hole) => planted('inbox', hole, orderScenarios)),
-  ...LIMIT_HOLES.map((hole) => planted('inbox', hole, limitScenarios)),
+  ...[...LIMIT_HOLES, ...PLACE_HOLES].map((hole) => planted('inbox', hole, limitScenarios)),
   ...STALE_HOLES.map((hole) => planted('inbox', hole, staleScenarios)),
   ...PAYLOAD_HOLES.map((hole) => planted('payload', hole, payloadScenarios)),
   ...BRIDGE_HOLES.map((hole) => planted('bridge', hole, bridgeScenarios)),

@@ -5,7 +5,7 @@ import type { Hole } from './relay-holes.ts';
 import { replacedCondition, tableTamper } from './tampered-table.ts';
 
 /** Changes the updates of buckets. */
-function buckets(change: (update: Update) => Update): InboxTamper {
+export function buckets(change: (update: Update) => Update): InboxTamper {
   return tableTamper({
     update: (update) => (String(update.Key?.PK).startsWith(LIMIT_PREFIX) ? change(update) : update),
   });

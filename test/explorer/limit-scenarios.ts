@@ -8,6 +8,7 @@ import { ThingHappened } from '../support/runtime-rig.ts';
 import { ADD_ONE } from './consumer-handlers.ts';
 import { type ConsumerSetting, consumerScenarios, counted, happened } from './consumer-scenario.ts';
 import type { InboxTamper } from './inbox-scenarios.ts';
+import { PLACE_SETTINGS } from './place-scenarios.ts';
 import type { Bounds } from './relay-scenarios.ts';
 
 /** One run per 10 seconds. */
@@ -72,5 +73,5 @@ function tooClose({ memory }: ConsumerWorld): string | undefined {
 
 /** Messages of a handler with a limit, as scenarios. */
 export function limitScenarios(bounds: Bounds, tamper: InboxTamper = {}): Scenario[] {
-  return consumerScenarios(SETTINGS, bounds, tamper);
+  return consumerScenarios([...SETTINGS, ...PLACE_SETTINGS], bounds, tamper);
 }

@@ -189,7 +189,7 @@ function statusStory({ consumer, failedAt }: ToldMessage, row: InboxRow): OwnLin
         const slot =
           row.retryAt === undefined
             ? []
-            : [tell('next-attempt', row.retryAt, 'its slot: it runs if its limit has a token')];
+            : [tell('next-attempt', row.retryAt, 'it runs if its limit lets it')];
         return [tell('limited', at, `waits for ${limit}, and no attempt is counted`), ...slot];
       }
       const next = row.attempts + 1;

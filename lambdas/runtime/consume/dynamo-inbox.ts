@@ -18,6 +18,7 @@ import { rejectMessage, rejectUnclaimed } from '../store/dynamo/inbox-rejection.
 import { writeUnderFence } from '../store/dynamo/inbox-writes.ts';
 import { readLastSequence } from '../store/dynamo/last-sequence.ts';
 import { takeToken } from '../store/dynamo/limit-bucket.ts';
+import { freePlace, takePlace } from '../store/dynamo/limit-place.ts';
 import type { Outbox } from '../store/dynamo/outbox.ts';
 import { checkTransaction, eventCount } from '../store/dynamo/transaction-checks.ts';
 import type { FailedHint } from '../store/inbox-row.ts';
@@ -28,7 +29,7 @@ import { SCHEMA } from '../store/row-schema.ts';
 import type { TransactAction } from '../store/table.ts';
 import { allCausedBy, type CausedCommit } from './batch-commit.ts';
 import { COMMIT_MARGIN_MS, inTimeOf, payloadsLate } from './in-time.ts';
-import type { CommitEnd, Inbox } from './inbox-port.ts';
+import type { CommitEnd, Inbox, InboxLimits } from './inbox-port.ts';
 import { isOutage, isOutageOf } from './outage.ts';
 
 /** TTL may delete a hint this many days after the next attempt, so that a hint that was not removed does not stay. */
@@ -87,7 +88,7 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     rejectUnclaimed: (message, error) => rejectUnclaimed(inbox, message, error),
     startEffect: (call) => startEffect(inbox, call),
     finishEffect: (call, end) => finishEffect(inbox, call, end),
-    takeToken: (bucket, asked) => takeToken(inbox, bucket, asked),
+    limits: limitsOf(inbox),
     commit: (claim, work, event, sending) =>
       commitEnd<never>(
         async () => {
@@ -125,6 +126,14 @@ export function dynamoInbox(inbox: InboxContext, outbox: Pick<Outbox, 'entries'>
     removeHint: (eventId) => table.write({ Delete: { Key: { ...failedKey(consumer, eventId) } } }),
     isOutage,
     isConflict: isConditionRefused,
+  };
+}
+
+function limitsOf(inbox: InboxContext): InboxLimits {
+  return {
+    takeToken: (bucket, asked) => takeToken(inbox, bucket, asked),
+    takePlace: (bucket, asked) => takePlace(inbox, bucket, asked),
+    freePlace: (place) => freePlace(inbox, place),
   };
 }
 

@@ -5,6 +5,7 @@ import type { EffectCall, EffectEnd } from '../inbox/inbox-effect.ts';
 import type { TokenAsked } from '../inbox/limit-bucket.ts';
 import type { EffectStates } from '../inbox/past-attempts.ts';
 import type { BucketOf, TokenAnswer } from '../store/dynamo/limit-bucket.ts';
+import type { PlaceAnswer, PlaceHeld, PlacesOf } from '../store/dynamo/limit-place.ts';
 import type { Commit } from '../store/dynamo/outbox.ts';
 import type { AskedWait, InboxRow } from '../store/inbox-row.ts';
 import type { LastSequence } from '../store/last-sequence.ts';
@@ -80,8 +81,8 @@ export interface Inbox {
   startEffect(call: EffectCall): Promise<Pick<StoredEffect, 'result'> | undefined>;
   /** As `finishEffect` of the inbox in DynamoDB. */
   finishEffect(call: EffectCall, end: EffectEnd): Promise<void>;
-  /** Takes a token of a limit, or a slot in its line. Absent: this storage has no limits. @throws `UNREADABLE_ROW`; the storage's error */
-  takeToken?(bucket: BucketOf, asked: TokenAsked): Promise<TokenAnswer>;
+  /** Absent: this storage has no limits. */
+  readonly limits?: InboxLimits;
   /**
    * Commits a handler's work, its events and PROCESSED in one transaction. It fails with `FENCE_LOST` if this worker has lost the message.
    *
@@ -113,4 +114,14 @@ export interface Inbox {
   isOutage(error: unknown): boolean;
   /** Returns true if a transaction that was refused may succeed if its handler runs again immediately. */
   isConflict(error: unknown): boolean;
+}
+
+/** The buckets of limits. Each call throws `UNREADABLE_ROW`, or the storage's error. */
+export interface InboxLimits {
+  /** Takes a token of a limit, or a slot in its line. */
+  takeToken(bucket: BucketOf, asked: TokenAsked): Promise<TokenAnswer>;
+  /** The same with a place, for a limit with a concurrency. After an error, the message may have the place. */
+  takePlace(bucket: PlacesOf, asked: TokenAsked): Promise<PlaceAnswer>;
+  /** Frees a place, if it is taken. After an error, it is free when its function has certainly stopped. */
+  freePlace(place: PlaceHeld): Promise<void>;
 }

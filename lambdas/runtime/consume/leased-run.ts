@@ -8,7 +8,7 @@ import { isStale } from './expiry.ts';
 import type { LeasedHandler } from './handler.ts';
 import { logUnhandled, unseenFailures } from './handler-calls.ts';
 import { type Blocked, type HandlerRun, handlerRun, leasedContext, take } from './leased-context.ts';
-import { awaitToken, type NotYet } from './limited-run.ts';
+import { awaitToken, type ItsTurn, type NotYet } from './limited-run.ts';
 import { readEvent } from './message.ts';
 import { effectsIdle } from './once.ts';
 import { outOfTime, RESPONSE_MARGIN_MS } from './out-of-time.ts';
@@ -47,15 +47,15 @@ const LAST_RENEWAL_MAX_MS = 1_000;
  * of the shorter one, and never past the end of the function.
  *
  * When the function's time is nearly up, the handler's signal is aborted and the batch is answered without it, except while an
- * effect is running: after its response, a function is frozen and later thawed, and the effect would continue when another
- * worker holds its message. Instead, the effect is stopped together with its function.
+ * effect is running, or if the run has a place of its limit: after its response, a function is frozen and later thawed, and the effect
+ * would continue when another worker holds its message, or the run beside more than its limit allows. Instead, they are stopped together
+ * with their function.
  */
 export async function runLeased(
   claimed: ClaimedMessage,
   handler: LeasedHandler,
   envelope: HandledEvent,
 ): Promise<LeasedRun> {
-  const { inbox, telemetry, claim, clock, delivery } = claimed;
   let event: HandledEvent;
   try {
     // Under the claim, so that a schema that kills the process leaves a claim without a result.
@@ -65,9 +65,27 @@ export async function runLeased(
   }
   const turn = await awaitToken(claimed, handler, event);
   if (turn.kind !== 'its-turn') return turn;
-  if (isStale(claimed, handler)) return { kind: 'stale' };
+  if (isStale(claimed, handler)) {
+    await turn.leave?.();
+    return { kind: 'stale' };
+  }
+  const startedAt = claimed.clock.now();
+  try {
+    return await runInTurn(claimed, handler, event, turn);
+  } finally {
+    await turn.leave?.(claimed.clock.now() - startedAt);
+  }
+}
+
+async function runInTurn(
+  claimed: ClaimedMessage,
+  handler: LeasedHandler,
+  event: HandledEvent,
+  { sleptMs, leave }: ItsTurn,
+): Promise<LeasedRun> {
+  const { inbox, telemetry, claim, clock, delivery } = claimed;
   // A slow claim or bucket also counts as an outage: a handler that starts late did not get its full time.
-  const late = clock.now() - delivery.beganAt - turn.sleptMs > LATE_MS;
+  const late = clock.now() - delivery.beganAt - sleptMs > LATE_MS;
   const over = new AbortController();
   const stop = new AbortController();
   const run = handlerRun(claimed, event, stop.signal);
@@ -88,6 +106,7 @@ export async function runLeased(
       );
     await withDeadline(clock, MARK_MAX_MS, marked, () => {});
     await effectsIdle(claimed);
+    if (leave !== undefined) await work; // it has a place until it has ended, or its function is stopped
     return { kind: 'out-of-time', lostTimeToTable };
   });
   over.abort(OVER);

@@ -4,16 +4,17 @@ import type { HandledEvent } from '../events/external-event.ts';
 import { LINE_MAX_MS } from '../inbox/limit-bucket.ts';
 import { limitWaitOf, limitWaitsWith } from '../inbox/past-attempts.ts';
 import { fraction } from '../store/backoff.ts';
-import type { NoToken } from '../store/dynamo/limit-bucket.ts';
+import type { PlaceAnswer } from '../store/dynamo/limit-place.ts';
 import type { AskedWait, LimitWait } from '../store/inbox-row.ts';
 import type { ClaimedMessage } from './consumer-context.ts';
 import type { LeasedHandler } from './handler.ts';
 import { bucketOf, type MessageBucket } from './limits.ts';
 import { noTimeLeft } from './message-outcome.ts';
+import { type RunPlace, runPlace } from './run-place.ts';
 
 /** The reason why a message whose handler has a limit does not start. */
 export type NotYet =
-  /** Its limit has no token: the message waits. `until`: epoch milliseconds */
+  /** Its limit has no token or no place: the message waits. `until`: epoch milliseconds */
   | { readonly kind: 'limited'; readonly until: number; readonly wait: AskedWait }
   /** Its handler makes no key of it. */
   | { readonly kind: 'not-started'; readonly error: unknown }
@@ -26,6 +27,8 @@ export type NotYet =
 export interface ItsTurn {
   readonly kind: 'its-turn';
   readonly sleptMs: number;
+  /** {@link RunPlace.leave}. Absent: its limit has no concurrency. */
+  readonly leave?: RunPlace['leave'] | undefined;
 }
 
 /** The longest time for which a worker waits for a token, milliseconds: SQS hides messages for whole seconds. */
@@ -65,35 +68,49 @@ export async function awaitToken(
   event: HandledEvent,
 ): Promise<ItsTurn | NotYet> {
   const { limit } = handler;
-  if (limit === undefined) return itsTurn(0);
+  const { limits } = claimed.inbox;
+  // A limit in a storage without them is refused when the consumer is created.
+  if (limit === undefined || limits === undefined) return { kind: 'its-turn', sleptMs: 0 };
+  let bucket: MessageBucket;
   try {
-    return await tokenFor(claimed, bucketOf(claimed.config.consumer, handler, limit, event));
+    bucket = bucketOf(claimed.config.consumer, handler, limit, event);
   } catch (error) {
-    if (isMailroomError(error, 'FENCE_LOST')) return { kind: 'threw', error };
-    return isPoison(error) ? { kind: 'not-started', error } : { kind: 'outage', error };
+    return withoutTurn(error);
   }
+  const place = runPlace(claimed, limits, bucket);
+  const turn = await turnOf(claimed, bucket, place).catch(withoutTurn);
+  if (turn.kind !== 'its-turn') await place.leave?.();
+  return turn;
 }
 
-function itsTurn(sleptMs: number): ItsTurn {
-  return { kind: 'its-turn', sleptMs };
+function withoutTurn(error: unknown): NotYet {
+  if (isMailroomError(error, 'FENCE_LOST')) return { kind: 'threw', error };
+  return isPoison(error) ? { kind: 'not-started', error } : { kind: 'outage', error };
 }
 
-async function tokenFor(claimed: ClaimedMessage, bucket: MessageBucket): Promise<ItsTurn | NotYet> {
-  const { inbox, clock, claim, config } = claimed;
-  const slotAt = slotOf(claimed, bucket);
+async function turnOf(
+  claimed: ClaimedMessage,
+  bucket: MessageBucket,
+  { ask, leave }: RunPlace,
+): Promise<ItsTurn | NotYet> {
+  const { clock, claim, config } = claimed;
+  const { slotAt, since } = slotOf(claimed, bucket);
   const leftMs = () => claim.endsBy - START_MIN_MS - clock.now();
-  const patienceMs = (longestMs: number) => Math.min(longestMs, config.leaseMs * PATIENCE_SHARE, leftMs());
+  // The last moment is left: what becomes free then comes too late.
+  const patienceMs = (longestMs: number) =>
+    Math.max(0, Math.min(longestMs, config.leaseMs * PATIENCE_SHARE, leftMs() - START_MIN_MS));
   // It came before its slot, e.g. as a duplicate: it keeps it.
-  if (slotAt !== undefined && slotAt > clock.now() + Math.max(0, patienceMs(PATIENCE_MAX_MS)))
+  if (slotAt !== undefined && slotAt > clock.now() + patienceMs(PATIENCE_MAX_MS))
     return waits(claimed, bucket, { at: slotAt, isSlot: true });
   const hasSlot = slotAt !== undefined;
   let sleptMs = 0;
   for (let tokens = 1; tokens <= TOKENS_MAX; tokens += 1) {
     if (leftMs() < 0) return { kind: 'outage', error: noTimeLeft() };
     const asked = { hasSlot, patienceMs: patienceMs(hasSlot ? SLOT_PATIENCE_MAX_MS : PATIENCE_MAX_MS) };
-    const answer = await inbox.takeToken?.({ key: bucket.row, pace: bucket.pace }, asked);
-    if (answer === undefined) return itsTurn(sleptMs); // refused when the consumer is created
+    const answer = await ask(asked, since);
     if (answer.ratesDiffer) warnOnce(claimed, bucket);
+    sleptMs += answer.sleptMs ?? 0;
+    if (answer.is === 'place') continue;
     if (answer.is !== 'token') return waits(claimed, bucket, untilOf(claimed, answer));
     const waitMs = Math.max(0, answer.startsAt - clock.now());
     if (waitMs > 0) await clock.sleep(waitMs);
@@ -101,7 +118,7 @@ async function tokenFor(claimed: ClaimedMessage, bucket: MessageBucket): Promise
     if (clock.now() - answer.startsAt > TOKEN_LATE_MS) continue;
     if (leftMs() < 0) return { kind: 'outage', error: noTimeLeft() };
     await keepClaim(claimed);
-    return itsTurn(sleptMs);
+    return { kind: 'its-turn', sleptMs, leave };
   }
   return { kind: 'outage', error: tokensLate() };
 }
@@ -111,10 +128,10 @@ async function keepClaim({ inbox, claim, clock, config }: ClaimedMessage): Promi
   if (claim.leaseUntil - clock.now() < config.leaseMs / 2) await inbox.renew(claim);
 }
 
-/** The slot that the message has in its row: also one that has passed. */
-function slotOf({ claim }: ClaimedMessage, { name }: MessageBucket): number | undefined {
-  const wait = limitWaitOf(claim.pastAttempts)?.limit;
-  return wait?.name === name ? wait.slotAt : undefined;
+/** The slot that the message has in its row, also one that has passed, and the time since which it waits. Empty: it has none. */
+function slotOf({ claim }: ClaimedMessage, { name }: MessageBucket): { slotAt?: number; since?: number } {
+  const { limit, since } = limitWaitOf(claim.pastAttempts) ?? {};
+  return limit?.name === name && limit.slotAt !== undefined ? { slotAt: limit.slotAt, since } : {};
 }
 
 function tokensLate(): MailroomError {
@@ -130,9 +147,12 @@ interface Until {
   readonly isSlot: boolean;
 }
 
+type NoTurn = Exclude<PlaceAnswer, { readonly is: 'token' | 'place' }>;
+
 /** Without a slot, a message asks again at a random time, so that such messages do not return together. */
-function untilOf({ clock, random }: ClaimedMessage, answer: NoToken): Until {
+function untilOf({ clock, random }: ClaimedMessage, answer: NoTurn): Until {
   if (answer.is === 'slot') return { at: answer.slotAt, isSlot: true };
+  if (answer.is === 'head') return { at: answer.againAt, isSlot: true };
   const longestMs = answer.is === 'busy' ? BUSY_MS : LINE_MAX_MS;
   return { at: clock.now() + longestMs * (1 - fraction(random) / 2), isSlot: false };
 }
@@ -141,7 +161,7 @@ function untilOf({ clock, random }: ClaimedMessage, answer: NoToken): Until {
 function waits(claimed: ClaimedMessage, bucket: MessageBucket, { at, isSlot }: Until): NotYet {
   const { clock, claim } = claimed;
   const { name, key } = bucket;
-  const slotAt = isSlot ? at : slotOf(claimed, bucket);
+  const slotAt = isSlot ? at : slotOf(claimed, bucket).slotAt;
   const shown = [...key].slice(0, KEY_MAX_CHARS).join('');
   const limit: LimitWait = { name, key: shown, ...(slotAt !== undefined && { slotAt }) };
   return { kind: 'limited', until: at, wait: limitWaitsWith(claim.pastAttempts, limit, clock.now()) };
@@ -149,13 +169,13 @@ function waits(claimed: ClaimedMessage, bucket: MessageBucket, { at, isSlot }: U
 
 const WARNED = new WeakSet<object>();
 
-/** After a deployment with another rate, or because two functions give one name two rates. */
+/** After a deployment with other numbers, or because two functions give one name different ones. */
 function warnOnce({ telemetry }: ClaimedMessage, { name, limit }: MessageBucket): void {
   if (WARNED.has(limit)) return;
   WARNED.add(limit);
-  const { perSecond, burst = 1 } = limit;
+  const { perSecond, burst = 1, concurrency } = limit;
   telemetry.log.warn(
-    'Another worker takes tokens of this limit with another perSecond or burst: normal during a deployment, otherwise give all handlers of the name the same',
-    { limit: name, perSecond, burst },
+    'Another worker uses this limit with another perSecond, burst or concurrency: normal during a deployment, otherwise give all handlers of the name the same',
+    { limit: name, perSecond, burst, concurrency },
   );
 }

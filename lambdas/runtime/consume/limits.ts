@@ -8,20 +8,34 @@ import type { TokenRate } from '../inbox/limit-bucket.ts';
 import { type LimitOf, limitKey } from '../store/keys.ts';
 import type { Key } from '../store/table.ts';
 
-/** The rate at which a handler may run for each key: a bucket of `burst` tokens, of which each run takes one, and `perSecond` return. */
+/**
+ * The most runs of a handler for each key, in a time and at once. A rate is a bucket of `burst` tokens, of which each run takes one, and
+ * `perSecond` return; a concurrency is a number of places, of which each run holds one. It has one of both, or both.
+ */
 export interface Limit<E extends HandledDefinition> {
   /**
    * Returns what is limited, e.g. the id of a merchant: 1 to 1,024 bytes. Each key has its own bucket. It gets the event in its current version,
    * validated. If it throws or returns anything else, the message is rejected with `BAD_LIMIT_KEY`.
    */
   readonly key: (event: EventOf<E>) => string;
-  /** The tokens that return per second: more than 0 and at most 300, and at least one within the consumer's lease (`0.034` with 30 seconds). */
-  readonly perSecond: number;
+  /**
+   * The tokens that return per second: more than 0 and at most 300, and at least one within the consumer's lease (`0.034` with 30 seconds).
+   *
+   * @default no rate; then it needs a `concurrency`
+   */
+  readonly perSecond?: number | undefined;
   /** The most tokens of a bucket, so the runs that may start at once after a pause: a whole number from 1 to 1,000. @default 1 */
   readonly burst?: number | undefined;
   /**
+   * The most runs at the same time: a whole number from 1 to 50. A run that its process did not survive counts until its function would have been
+   * stopped.
+   *
+   * @default no maximum
+   */
+  readonly concurrency?: number | undefined;
+  /**
    * The name of the limit: 1 to 64 letters, digits, dots, dashes and underscores. All handlers with this name share its buckets, in every consumer of
-   * the Mailroom; give each the same `perSecond` and `burst`.
+   * the Mailroom; give each the same numbers.
    *
    * @default the handler has its own buckets
    */
@@ -46,14 +60,16 @@ export interface MessageBucket {
   readonly name: string;
   readonly key: string;
   readonly row: Key;
-  readonly pace: TokenRate;
+  /** Absent: the limit has no rate. */
+  readonly pace?: TokenRate | undefined;
   readonly limit: HandlerLimit;
 }
 
 const MEMBERS: PropNames<HandlerLimit> = {
   key: 'required',
-  perSecond: 'required',
+  perSecond: 'optional',
   burst: 'optional',
+  concurrency: 'optional',
   name: 'optional',
 };
 
@@ -63,6 +79,9 @@ const NAME = /^[A-Za-z0-9._-]{1,64}$/;
 const PER_SECOND_MAX = 300;
 
 const BURST_MAX = 1_000;
+
+/** A place takes 46 bytes of the row, and each KB of it costs a write unit. */
+const CONCURRENCY_MAX = 50;
 
 /** The most bytes of UTF-8 of a key, and of what precedes it in the key of its row: a partition key has at most 2,048. */
 const KEY_BYTES_MAX = 1_024;
@@ -87,18 +106,18 @@ export function checkLimits(
     if (name === undefined) continue;
     const other = byName.get(name) ?? handler.limit;
     byName.set(name, other);
-    for (const member of ['perSecond', 'burst'] as const) {
+    for (const member of ['perSecond', 'burst', 'concurrency'] as const) {
       if (memberOf(other, member) === memberOf(handler.limit, member)) continue;
       throw badLimit(
         handler,
-        `limit.${member} is ${memberOf(handler.limit, member)}, and ${memberOf(other, member)} in another handler with the limit "${name}". Give both the same, or another name.`,
+        `limit.${member} is ${memberOf(handler.limit, member) ?? 'absent'}, and ${memberOf(other, member) ?? 'absent'} in another handler with the limit "${name}". Give both the same, or another name.`,
       );
     }
   }
 }
 
-function memberOf({ perSecond, burst = 1 }: HandlerLimit, member: 'perSecond' | 'burst'): number {
-  return member === 'perSecond' ? perSecond : burst;
+function memberOf(limit: HandlerLimit, member: 'perSecond' | 'burst' | 'concurrency'): number | undefined {
+  return member === 'burst' && limit.perSecond !== undefined ? (limit.burst ?? 1) : limit[member];
 }
 
 function badLimit({ definition }: LimitedHandler, problem: string): MailroomError {
@@ -124,39 +143,67 @@ function problemsOf(
   const wrongNames =
     typeof limit === 'object'
       ? nameProblems(limit ?? undefined, MEMBERS, 'limit.')
-      : [`limit is of type ${typeof limit}; it must be an object with key and perSecond.`];
+      : [`limit is of type ${typeof limit}; it must be an object with key, and perSecond or concurrency.`];
   if (wrongNames.length > 0) return wrongNames;
-  const { key, perSecond, burst = 1, name } = limit;
+  const { key, name } = limit;
   if (name !== undefined && !(typeof name === 'string' && NAME.test(name)))
     return [
       `limit.name is ${JSON.stringify(String(name))}; it must have 1 to 64 letters, digits, dots, dashes and underscores.`,
     ];
-  const leastPerSecond = 1_000 / leaseMs;
-  const isRate = Number.isFinite(perSecond) && perSecond > 0 && perSecond <= PER_SECOND_MAX;
   const prefix = Buffer.byteLength(limitKey(limitOf(handler, limit, consumer), '').PK);
   return [
     ...(typeof key === 'function'
       ? []
       : [`limit.key is of type ${typeof key}; it must be a function of the event.`]),
-    ...(isRate
-      ? []
-      : [`limit.perSecond is ${String(perSecond)}; it must be more than 0 and at most ${PER_SECOND_MAX}.`]),
-    ...(!isRate || perSecond >= leastPerSecond
-      ? []
-      : [
-          `limit.perSecond is ${perSecond}; it must be at least ${Math.ceil(leastPerSecond * 1_000) / 1_000}, one run per lease of ${leaseMs / 1_000} s. Raise it, or the consumer's lease.`,
-        ]),
-    ...(Number.isSafeInteger(burst) && burst >= 1 && burst <= BURST_MAX
-      ? []
-      : [`limit.burst is ${String(burst)}; it must be a whole number from 1 to ${BURST_MAX}.`]),
+    ...numberProblems(limit, leaseMs),
     ...(prefix <= KEY_BYTES_MAX
       ? []
       : [`the names of the consumer and of the event leave no room for a key of its limit. Set limit.name.`]),
   ];
 }
 
+function numberProblems({ perSecond, burst, concurrency }: HandlerLimit, leaseMs: number): string[] {
+  if (perSecond === undefined && concurrency === undefined)
+    return ['limit has neither perSecond nor concurrency. Set one of them, or both.'];
+  const wholeNumber = (name: string, value: number, max: number) =>
+    Number.isSafeInteger(value) && value >= 1 && value <= max
+      ? []
+      : [`limit.${name} is ${shown(value)}; it must be a whole number from 1 to ${max}.`];
+  return [
+    ...(perSecond === undefined ? [] : rateProblems(perSecond, leaseMs)),
+    ...(burst === undefined ? [] : wholeNumber('burst', burst, BURST_MAX)),
+    ...(burst === undefined || perSecond !== undefined
+      ? []
+      : [
+          `limit.burst is ${String(burst)} without perSecond: a burst is of a rate. Set perSecond, or remove it.`,
+        ]),
+    ...(concurrency === undefined ? [] : wholeNumber('concurrency', concurrency, CONCURRENCY_MAX)),
+  ];
+}
+
+/** A value that may be of any type: a text has quotes. */
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+}
+
+function rateProblems(perSecond: number, leaseMs: number): string[] {
+  const leastPerSecond = 1_000 / leaseMs;
+  if (!(Number.isFinite(perSecond) && perSecond > 0 && perSecond <= PER_SECOND_MAX))
+    return [`limit.perSecond is ${shown(perSecond)}; it must be more than 0 and at most ${PER_SECOND_MAX}.`];
+  if (perSecond >= leastPerSecond) return [];
+  return [
+    `limit.perSecond is ${perSecond}; it must be at least ${Math.ceil(leastPerSecond * 1_000) / 1_000}, one run per lease of ${leaseMs / 1_000} s. Raise it, or the consumer's lease.`,
+  ];
+}
+
 /** The rate of a limit. A token returns in whole microseconds, rounded up. */
-export function paceOf({ perSecond, burst = 1 }: Pick<HandlerLimit, 'perSecond' | 'burst'>): TokenRate {
+export function paceOf({
+  perSecond,
+  burst = 1,
+}: {
+  readonly perSecond: number;
+  readonly burst?: number | undefined;
+}): TokenRate {
   const everyMs = Math.ceil(1_000_000 / perSecond) / 1_000;
   return { everyMs, burstMs: (burst - 1) * everyMs };
 }
@@ -176,7 +223,8 @@ export function bucketOf(
   const { type } = handler.definition;
   const key = keyOf(limit, type, event);
   const row = limitKey(limitOf(handler, limit, consumer), key);
-  return { name: limit.name ?? type, key, row, pace: paceOf(limit), limit };
+  const { perSecond, burst, name = type } = limit;
+  return { name, key, row, limit, pace: perSecond === undefined ? undefined : paceOf({ perSecond, burst }) };
 }
 
 function limitOf({ definition }: LimitedHandler, { name }: HandlerLimit, consumer: string): LimitOf {

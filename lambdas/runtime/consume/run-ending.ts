@@ -111,7 +111,7 @@ function limited({ limit }: AskedWait, until: number): MailroomError {
   const name = limit === undefined ? '' : ` ${JSON.stringify(limit.name)}`;
   return new MailroomError(
     'LIMITED',
-    `The limit${name} has no token for the message; it is delivered again at ${timeText(until)}, and no attempt is counted.`,
+    `The limit${name} has no token or no place for the message; it is delivered again at ${timeText(until)}, and no attempt is counted.`,
   );
 }
 

@@ -37,30 +37,43 @@ export const LINE_MAX_MS = DELAY_MAX_MS;
 
 /** The next change of a bucket, from what was read of it. Each store writes it under its own condition, which makes it safe. */
 export type BucketStep =
-  /** The bucket is full: the token is free now. */
-  | 'take-from-full'
-  /** It has a token, or has one within the patience. */
-  | 'take'
+  | TokenStep
   /** No message waits: this one is the first. */
   | 'begin-line'
   | 'join-line'
   /** The line is too long to join. */
   | 'stay-away';
 
+/** The way in which a token is taken. */
+export type TokenStep =
+  /** The bucket is full: the token is free now. */
+  | 'take-from-full'
+  /** It has a token, or has one within the patience. */
+  | 'take';
+
 /** Decides the next step. @param bucket - as it was read @default it is full */
 export function stepAt(
   { nextAt = 0, lineUntil = 0 }: Bucket,
-  { burstMs }: TokenRate,
+  pace: TokenRate,
   { hasSlot, patienceMs }: TokenAsked,
   now: number,
 ): BucketStep {
   const hasLine = lineUntil > now;
-  if (hasSlot || !hasLine) {
-    if (nextAt < now - burstMs) return 'take-from-full';
-    if (nextAt <= now + patienceMs) return 'take';
-  }
+  const token = hasSlot || !hasLine ? tokenAt(nextAt, pace, patienceMs, now) : undefined;
+  if (token !== undefined) return token;
   if (!hasLine) return 'begin-line';
   return lineUntil <= now + LINE_MAX_MS ? 'join-line' : 'stay-away';
+}
+
+/** Decides how a token is taken; `undefined` if none is free within the patience. */
+export function tokenAt(
+  nextAt: number,
+  { burstMs }: TokenRate,
+  patienceMs: number,
+  now: number,
+): TokenStep | undefined {
+  if (nextAt < now - burstMs) return 'take-from-full';
+  return nextAt <= now + patienceMs ? 'take' : undefined;
 }
 
 /** Returns true if a stored bucket can be used. */

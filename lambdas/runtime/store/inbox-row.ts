@@ -152,16 +152,34 @@ export interface LimitWait {
 }
 
 /** The bucket of one key of a limit: `LIMIT#<consumer>#<source>#<type>#<key>`, or `LIMIT##<name>#<key>`, / `LIMIT`. */
-export interface LimitRow extends Key {
+export interface LimitRow extends Key, LimitPlaces {
   readonly schema: number;
   /** The time of the next token, epoch milliseconds. Only increases. Absent: the bucket is full. */
   readonly nextAt?: number | undefined;
   /** The slot of the next message that must wait, epoch milliseconds. Only increases. Absent: none has waited. */
   readonly lineUntil?: number | undefined;
-  /** The rate of the worker that wrote it last: the time in which a token returns, and in which all but one do, milliseconds. */
-  readonly everyMs: number;
-  readonly burstMs: number;
+  /** The rate of the worker that wrote it last: the time in which a token returns, and in which all but one do, milliseconds. Absent: none. */
+  readonly everyMs?: number | undefined;
+  readonly burstMs?: number | undefined;
+  /** The concurrency of the worker that wrote it last. Absent: none, and those of {@link LimitPlaces} are absent, too. */
+  readonly concurrency?: number | undefined;
   readonly expiresAt: number;
+}
+
+/** The attributes of a bucket whose limit has a concurrency. See `inbox/limit-places.ts`. */
+export interface LimitPlaces {
+  /** The runs that hold a place: `<end>/<fence>`, where the end is in epoch milliseconds. Absent: none. */
+  readonly holders?: ReadonlySet<string> | undefined;
+  /** The head of the line: `<consumer>#<event id>`. */
+  readonly head?: string | undefined;
+  /** The time since which the head has waited, epoch milliseconds. */
+  readonly headSince?: number | undefined;
+  /** The time at which it became the head, epoch milliseconds. */
+  readonly headAt?: number | undefined;
+  /** The time until which a place is kept for it, epoch milliseconds. */
+  readonly headUntil?: number | undefined;
+  /** An estimate of the length of a run, milliseconds: the slots of the line are as far apart as places become free by it. */
+  readonly runMs?: number | undefined;
 }
 
 /** The last applied sequence of an aggregate: `LAST#<consumer>#<source>#<group>#<aggregateType>#<aggregateId>` / `LAST`. It never expires. */

@@ -12,6 +12,8 @@ export interface RowChange {
   readonly values?: Item | undefined;
   /** Sets, with the elements to add. */
   readonly add?: Item | undefined;
+  /** Sets, with the elements to delete. */
+  readonly subtract?: Item | undefined;
   /** Attributes to remove. */
   readonly remove?: readonly string[] | undefined;
 }
@@ -59,6 +61,7 @@ export function conditionalUpdate(
 ): Update {
   const set = Object.entries(change.set).filter(([, value]) => value !== undefined);
   const added = Object.entries(change.add ?? {});
+  const subtracted = Object.entries(change.subtract ?? {});
   const clauses = [
     ...clause('SET', [
       ...set.map(([name, value]) => `${written(name)} = ${placeholder(name, value)}`),
@@ -67,6 +70,10 @@ export function conditionalUpdate(
     ...clause(
       'ADD',
       added.map(([name]) => `${name} :${name}`),
+    ),
+    ...clause(
+      'DELETE',
+      subtracted.map(([name]) => `${name} :${name}`),
     ),
     ...clause('REMOVE', (change.remove ?? []).map(written)),
   ];
@@ -79,7 +86,7 @@ export function conditionalUpdate(
     ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, given[name] ?? name.slice(1)])),
     ExpressionAttributeValues: {
       ...Object.fromEntries(set.map(([name, value]) => [placeholder(name, value), value])),
-      ...Object.fromEntries(added.map(([name, value]) => [`:${name}`, value])),
+      ...Object.fromEntries([...added, ...subtracted].map(([name, value]) => [`:${name}`, value])),
       ...change.values,
       ...values,
     },

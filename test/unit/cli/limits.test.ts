@@ -2,9 +2,11 @@ import { expect, test } from 'vitest';
 import { limitText } from '../../../cli/deployment/row-text.ts';
 import { isLimited } from '../../../cli/reports/status/waiting-keys.ts';
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
+import { HOUR_MS } from '../../../lambdas/runtime/base/units.ts';
 import { leased } from '../../../lambdas/runtime/consume/handler.ts';
+import { holderOf } from '../../../lambdas/runtime/inbox/limit-places.ts';
 import type { FailedRow } from '../../../lambdas/runtime/store/inbox-row.ts';
-import { inboxKey } from '../../../lambdas/runtime/store/keys.ts';
+import { inboxKey, limitKey } from '../../../lambdas/runtime/store/keys.ts';
 import { ThingHappened } from '../../support/runtime-rig.ts';
 import { captured, countedBytes, tooWide } from './support/captured-output.ts';
 import { mailroomInMemory } from './support/mailroom-in-memory.ts';
@@ -50,6 +52,27 @@ test('status counts the messages of each key, and none of them as failed', async
   expect(limits[0].lastAt - mailroom.clock.now()).toBeLessThanOrEqual(40_000);
   expect(consumers.worker.failed).toBe(0);
   expect(state).toBe('ok');
+});
+
+test('status and why show the messages that wait for a place', async () => {
+  const limit = { name: 'bank', key: () => 'merchant-1', concurrency: 1 };
+  const mailroom = mailroomInMemory([leased(ThingHappened, async () => {}, { limit })]);
+  const { clock, memory, outbox } = mailroom;
+  const holders = new Set([holderOf(clock.now() + HOUR_MS, 'elsewhere')]);
+  const bucket = { ...limitKey(limit, 'merchant-1'), schema: 1, concurrency: 1, holders };
+  await memory.write({ Put: { Item: bucket } });
+  const events = [1, 2].map((n) => ThingHappened.create({ aggregateId: `thing-${n}`, data: { n } }));
+  const [first] = await outbox.commit({ events });
+  await mailroom.publish();
+  await mailroom.deliver();
+  const status = JSON.parse((await runInMemory(mailroom, ['status', '--json'])).out);
+  expect(status.limits).toEqual([
+    { consumer: 'worker', limit: 'bank', key: 'merchant-1', messages: 2, lastAt: expect.any(Number) },
+  ]);
+  expect(status.consumers.worker.failed).toBe(0);
+  const why = JSON.parse((await runInMemory(mailroom, ['why', first?.eventId ?? '', '--json'])).out);
+  expect(why.verdict.state).toBe('retrying');
+  expect(why.verdict.text).toContain('waits for the limit "bank" of "merchant-1", and no attempt is counted');
 });
 
 test('the story of a message that has waited tells it', async () => {

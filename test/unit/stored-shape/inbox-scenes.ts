@@ -3,6 +3,7 @@ import { PoisonMessage } from '../../../lambdas/runtime/base/errors.ts';
 import { latest } from '../../../lambdas/runtime/base/order.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../lambdas/runtime/base/units.ts';
 import { type Handler, leased, transactional } from '../../../lambdas/runtime/consume/handler.ts';
+import { holderOf } from '../../../lambdas/runtime/inbox/limit-places.ts';
 import type { Settlement } from '../../../lambdas/runtime/inbox/settle-message.ts';
 import {
   allowTooOld,
@@ -11,7 +12,7 @@ import {
 } from '../../../lambdas/runtime/operations/message-operations.ts';
 import { orderSeed } from '../../../lambdas/runtime/store/dynamo/order-seed.ts';
 import { inboxKey, limitKey } from '../../../lambdas/runtime/store/keys.ts';
-import { startedLongAgo } from '../../support/runtime-rig.ts';
+import { runThrough, startedLongAgo } from '../../support/runtime-rig.ts';
 import { consumer, EVENT_ID, OrderChanged, OrderPlaced, shapeRig } from './stored-shape-rig.ts';
 
 type Rig = ReturnType<typeof shapeRig>;
@@ -62,6 +63,20 @@ async function limited(): Promise<Rig> {
   const bucket = { ...limitKey(limit, 'merchant-7'), schema: 1, everyMs: 100, burstMs: 1_900, expiresAt: 0 };
   await rig.table.write({ Put: { Item: { ...bucket, nextAt: rig.clock.now() + 10_000 } } });
   await rig.deliver(leased(OrderPlaced, async () => {}, { limit }));
+  return rig;
+}
+
+/** A message that found no place in its slot, and waits as the head of the line. */
+async function headOfLine(): Promise<Rig> {
+  const rig = await sent();
+  const limit = { name: 'bank', key: () => 'merchant-7', concurrency: 1 };
+  const handler = leased(OrderPlaced, async () => {}, { limit });
+  const holders = new Set([holderOf(rig.clock.now() + HOUR_MS, 'elsewhere')]);
+  const bucket = { ...limitKey(limit, 'merchant-7'), schema: 1, concurrency: 1, runMs: 60_000, holders };
+  await rig.table.write({ Put: { Item: bucket } });
+  await runThrough(rig.clock, rig.deliver(handler));
+  await rig.clock.advance(2 * MINUTE_MS);
+  await runThrough(rig.clock, rig.deliver(handler));
   return rig;
 }
 
@@ -139,6 +154,7 @@ export const inboxScenes: Readonly<Record<string, () => Promise<unknown>>> = {
   'Last sequence': async () => (await ordered()).item('LAST#'),
   'Inbox row: FAILED, waits for a limit': async () => inboxRow(await limited()),
   'Bucket of a limit': async () => (await limited()).item('LIMIT#'),
+  'Bucket of a limit with a concurrency': async () => (await headOfLine()).item('LIMIT#'),
   'Inbox row: REJECTED': async () => inboxRow(await delivered(refuses())),
   'REJECTED pointer': async () => (await delivered(refuses())).item('REJECTED#'),
   'Inbox row: REJECTED as too old, allowed': async () => inboxRow(await tooOldAndAllowed()),

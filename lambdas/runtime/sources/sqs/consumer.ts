@@ -102,7 +102,7 @@ export function consumerIn(
   // No rule sends heartbeats to an existing queue, but others may: they would be recorded as processed.
   const heartbeats = existingQueue ? [] : [acknowledgeHeartbeat];
   const handlers = handlersByEvent([...list, ...heartbeats], config, {
-    canLimit: storage.inbox.takeToken !== undefined,
+    canLimit: storage.inbox.limits !== undefined,
     canBatch: storage.inbox.commitBatch !== undefined,
     around: storage.around,
   });

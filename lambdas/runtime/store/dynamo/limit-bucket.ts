@@ -6,29 +6,33 @@ import {
   stepAt,
   type TokenAsked,
   type TokenRate,
+  type TokenStep,
 } from '../../inbox/limit-bucket.ts';
+import { arePlaces } from '../../inbox/limit-places.ts';
 import type { LimitRow } from '../inbox-row.ts';
 import { writeWithRetry } from '../retry.ts';
 import { expiresAt } from '../row-expiry.ts';
 import { asRow, isKnownSchema, SCHEMA } from '../row-schema.ts';
-import { conditionalUpdate, type RowCondition } from '../row-update.ts';
+import { conditionalUpdate, type RowChange, type RowCondition } from '../row-update.ts';
 import type { Item, Key } from '../table.ts';
 import type { InboxAccess } from './inbox-context.ts';
 
-/** The bucket of a message. */
+/** The bucket of a message whose limit has a rate. */
 export interface BucketOf {
   readonly key: Key;
   readonly pace: TokenRate;
+  /** The number of its places: the message has one. Absent: the limit has none. */
+  readonly concurrency?: number | undefined;
 }
 
 /** The answer of a bucket. */
 export type TokenAnswer = (Token | NoToken) & {
-  /** The bucket was written with another rate than this one. */
+  /** The bucket was written with other numbers than these. */
   readonly ratesDiffer: boolean;
 };
 
 /** A token. `startsAt`: the time from which it may be used, epoch milliseconds. */
-interface Token {
+export interface Token {
   readonly is: 'token';
   readonly startsAt: number;
 }
@@ -39,10 +43,13 @@ export type NoToken =
   | { readonly is: 'busy' | 'line-full' };
 
 /** The maximum number of writes of one answer: a bucket that others change each time has no token to spare. */
-const TRIES = 6;
+export const BUCKET_TRIES = 6;
 
 /** TTL may delete a bucket a day after it is full and its line is over: a full bucket needs no row. */
 const BUCKET_SPARE_DAYS = 1;
+
+/** The parts that a bucket needs. */
+export type BucketTable = Pick<InboxAccess, 'table' | 'clock' | 'random'>;
 
 /**
  * Takes a token, or a slot in the line, in one conditional write; a refused write returns the bucket, from which the next one is decided.
@@ -50,22 +57,58 @@ const BUCKET_SPARE_DAYS = 1;
  * @throws `UNREADABLE_ROW` if the bucket has a newer schema or no usable times; the table's error
  */
 export async function takeToken(
-  inbox: Pick<InboxAccess, 'table' | 'clock' | 'random'>,
-  { key, pace }: BucketOf,
+  inbox: BucketTable,
+  { key, pace, concurrency }: BucketOf,
   asked: TokenAsked,
 ): Promise<TokenAnswer> {
+  const numbers = { ...pace, concurrency };
   let bucket: Partial<LimitRow> = {};
   let ratesDiffer = false;
-  for (let tries = 1; tries <= TRIES; tries += 1) {
+  for (let tries = 1; tries <= BUCKET_TRIES; tries += 1) {
     const now = inbox.clock.now();
     const step = stepAt(bucket, pace, asked, now);
     if (step === 'stay-away') return { is: 'line-full', ratesDiffer };
-    const { ok, item } = await write(inbox, key, step, { pace, asked, now });
-    bucket = usable(key, item);
+    const change = withNumbers(CHANGES[step](pace, now), numbers, now);
+    const { ok, item } = await writeBucket(inbox, key, change, conditionOf(step, { pace, asked, now }));
+    bucket = item;
     if (ok) return { ...answerOf(step, bucket, pace, now), ratesDiffer };
-    ratesDiffer ||= differs(bucket, pace);
+    ratesDiffer ||= differs(bucket, numbers);
   }
   return { is: 'busy', ratesDiffer };
+}
+
+/** The numbers of a limit, which each write of its bucket stores. */
+export interface LimitNumbers extends Partial<TokenRate> {
+  readonly concurrency?: number | undefined;
+}
+
+/** Adds to a change the numbers of its limit, and the time from which TTL may delete the bucket. */
+export function withNumbers(change: RowChange, numbers: LimitNumbers, now: number): RowChange {
+  const { everyMs, burstMs, concurrency } = numbers;
+  const given = { everyMs, burstMs, concurrency };
+  const absent = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  const expiry = expiresAt(now + LINE_MAX_MS + (burstMs ?? 0) + (everyMs ?? 0), BUCKET_SPARE_DAYS);
+  return {
+    ...change,
+    set: { ...given, ...change.set, expiresAt: expiry },
+    remove: [...(change.remove ?? []), ...absent],
+  };
+}
+
+/** Writes a bucket on a condition. @returns the bucket afterwards, or that which refused it */
+export async function writeBucket(
+  inbox: BucketTable,
+  key: Key,
+  change: RowChange,
+  condition: RowCondition,
+): Promise<{ readonly ok: boolean; readonly item: Partial<LimitRow> }> {
+  try {
+    const Update = conditionalUpdate(key, { ...change, set: { schema: SCHEMA, ...change.set } }, condition);
+    return { ok: true, item: usable(key, await writeWithRetry(inbox, { Update })) };
+  } catch (error) {
+    if (isMailroomError(error, 'CONDITION_FAILED')) return { ok: false, item: usable(key, error.item) };
+    throw error;
+  }
 }
 
 interface Given {
@@ -74,72 +117,78 @@ interface Given {
   readonly now: number;
 }
 
-async function write(
-  inbox: Pick<InboxAccess, 'table' | 'clock' | 'random'>,
-  key: Key,
-  step: BucketStep,
-  given: Given,
-): Promise<{ readonly ok: boolean; readonly item: Item | undefined }> {
-  const { pace, now } = given;
-  const { everyMs, burstMs } = pace;
-  const { set, computed, values } = CHANGES[step](pace, now);
-  const lives = expiresAt(now + LINE_MAX_MS + burstMs + everyMs, BUCKET_SPARE_DAYS);
-  const change = { set: { schema: SCHEMA, everyMs, burstMs, ...set, expiresAt: lives }, computed, values };
-  try {
-    const Update = conditionalUpdate(key, change, conditionOf(step, given));
-    return { ok: true, item: await writeWithRetry(inbox, { Update }) };
-  } catch (error) {
-    if (isMailroomError(error, 'CONDITION_FAILED')) return { ok: false, item: error.item };
-    throw error;
-  }
-}
-
-type BucketChange = {
-  readonly set?: Item;
-  readonly computed?: Record<string, string>;
-  readonly values?: Item;
-};
-
 /** The change of each step: no step sets a time back, by the condition that goes with it. */
-const CHANGES: Readonly<Record<BucketStep, (pace: TokenRate, now: number) => BucketChange>> = {
+const CHANGES: Readonly<Record<BucketStep, (pace: TokenRate, now: number) => RowChange>> = {
   'take-from-full': ({ everyMs, burstMs }, now) => ({ set: { nextAt: now - burstMs + everyMs } }),
-  take: ({ everyMs }) => ({ computed: { nextAt: 'nextAt + :step' }, values: { ':step': everyMs } }),
+  take: ({ everyMs }) => ({ set: {}, computed: { nextAt: 'nextAt + :step' }, values: { ':step': everyMs } }),
   'begin-line': ({ everyMs }) => ({
+    set: {},
     computed: { lineUntil: 'nextAt + :step' },
     values: { ':step': everyMs },
   }),
-  'join-line': ({ everyMs }) => ({
-    computed: { lineUntil: 'lineUntil + :step' },
-    values: { ':step': everyMs },
-  }),
-  'stay-away': () => ({}),
+  'join-line': ({ everyMs }) => joining(everyMs),
+  'stay-away': () => ({ set: {} }),
 };
+
+/** The change by which a message joins the end of the line. @param slotMs - the time between two slots */
+export function joining(slotMs: number): RowChange {
+  return { set: {}, computed: { lineUntil: 'lineUntil + :step' }, values: { ':step': slotMs } };
+}
+
+/** The change by which a token is taken. */
+export function takingToken(step: TokenStep, pace: TokenRate, now: number): RowChange {
+  return CHANGES[step](pace, now);
+}
+
+/** The condition under which a token is taken. */
+export function hasToken(
+  step: TokenStep,
+  { burstMs }: TokenRate,
+  patienceMs: number,
+  now: number,
+): RowCondition {
+  const full = { ':full': now - burstMs };
+  return step === 'take-from-full'
+    ? { condition: 'attribute_not_exists(nextAt) OR nextAt < :full', values: full }
+    : {
+        condition: 'nextAt >= :full AND nextAt <= :latest',
+        values: { ...full, ':latest': now + patienceMs },
+      };
+}
+
+/** The condition under which no message waits. */
+export function noLine(now: number): RowCondition {
+  return { condition: 'attribute_not_exists(lineUntil) OR lineUntil <= :now', values: { ':now': now } };
+}
+
+/** All of these conditions. DynamoDB refuses redundant parentheses. */
+export function allOf(...conditions: readonly (RowCondition | undefined)[]): RowCondition {
+  const given = conditions.filter((one) => one !== undefined);
+  const inner = ({ condition }: RowCondition) =>
+    given.length > 1 && condition.includes(' OR ') ? `(${condition})` : condition;
+  return {
+    condition: given.map(inner).join(' AND '),
+    values: Object.assign({}, ...given.map(({ values }) => values)),
+  };
+}
+
+/** The condition of a message that joins the end of the line. */
+export function hasShortLine(now: number, longestMs = LINE_MAX_MS): RowCondition {
+  const values = { ':now': now, ':longest': now + longestMs };
+  return { condition: 'lineUntil > :now AND lineUntil <= :longest', values };
+}
 
 /** The condition of each step. */
 function conditionOf(step: BucketStep, { pace, asked, now }: Given): RowCondition {
-  const noLine = '(attribute_not_exists(lineUntil) OR lineUntil <= :now)';
-  const full = { ':full': now - pace.burstMs };
-  const latest = { ':latest': now + asked.patienceMs };
+  const { hasSlot, patienceMs } = asked;
   switch (step) {
-    case 'take-from-full': {
-      const isFull = 'attribute_not_exists(nextAt) OR nextAt < :full';
-      return asked.hasSlot
-        ? { condition: isFull, values: full }
-        : { condition: `(${isFull}) AND ${noLine}`, values: { ...full, ':now': now } };
-    }
-    case 'take': {
-      const hasToken = 'nextAt >= :full AND nextAt <= :latest';
-      return asked.hasSlot
-        ? { condition: hasToken, values: { ...full, ...latest } }
-        : { condition: `${hasToken} AND ${noLine}`, values: { ...full, ...latest, ':now': now } };
-    }
+    case 'take-from-full':
+    case 'take':
+      return allOf(hasToken(step, pace, patienceMs, now), hasSlot ? undefined : noLine(now));
     case 'begin-line':
-      return { condition: `nextAt > :latest AND ${noLine}`, values: { ':now': now, ...latest } };
+      return allOf({ condition: 'nextAt > :latest', values: { ':latest': now + patienceMs } }, noLine(now));
     default:
-      return {
-        condition: 'lineUntil > :now AND lineUntil <= :longest',
-        values: { ':now': now, ':longest': now + LINE_MAX_MS },
-      };
+      return hasShortLine(now);
   }
 }
 
@@ -154,18 +203,19 @@ function answerOf(
     : { is: 'slot', slotAt: Math.ceil(lineUntil - everyMs) };
 }
 
-/** The rate that another worker wrote: after a deployment, or by a limit of the same name with another rate. */
-function differs({ everyMs, burstMs }: Partial<LimitRow>, pace: TokenRate): boolean {
-  return everyMs !== undefined && (everyMs !== pace.everyMs || burstMs !== pace.burstMs);
+/** Another worker wrote other numbers: before a deployment, or by a limit of the same name. */
+export function differs(row: Partial<LimitRow>, numbers: LimitNumbers): boolean {
+  const names = ['everyMs', 'burstMs', 'concurrency'] as const;
+  return row.schema !== undefined && names.some((name) => row[name] !== numbers[name]);
 }
 
 function usable({ PK }: Key, item: Item | undefined): Partial<LimitRow> {
   if (item === undefined) return {};
   const row = asRow<LimitRow>(item);
-  if (isKnownSchema(row.schema) && isBucket(row)) return row;
+  if (isKnownSchema(row.schema) && isBucket(row) && arePlaces({ ...row })) return row;
   throw new MailroomError(
     'UNREADABLE_ROW',
-    `The bucket ${PK} of a limit cannot be read: it needs a schema of at most ${SCHEMA}, and numbers \`nextAt\` and \`lineUntil\`. ` +
+    `The bucket ${PK} of a limit cannot be read: it needs a schema of at most ${SCHEMA}, numbers \`nextAt\` and \`lineUntil\`, and a set of texts \`holders\`. ` +
       'Deploy the version that wrote it, or correct the attribute if it was changed by hand.',
   );
 }

@@ -229,7 +229,7 @@ describe('a limited message', () => {
     await one.deliver();
     const warnings = one.telemetry
       .lines()
-      .filter(({ message }) => message.includes('another perSecond or burst'));
+      .filter(({ message }) => message.includes('another perSecond, burst or concurrency'));
     expect(warnings).toHaveLength(1);
   });
 });
@@ -322,8 +322,20 @@ describe('a limit that cannot be used is refused when the consumer is created', 
       { key, perSecond: 0.03 },
       'limit.perSecond is 0.03; it must be at least 0.034, one run per lease of 30 s',
     ],
-    [{ key, perSecond: '5' }, 'limit.perSecond is 5'],
-    [{ key }, 'limit.perSecond is missing'],
+    [{ key, perSecond: '5' }, 'limit.perSecond is "5"'],
+    [{ key }, 'limit has neither perSecond nor concurrency'],
+    [{ key, burst: 2 }, 'limit has neither perSecond nor concurrency'],
+    [{ key, concurrency: 2, burst: 2 }, 'limit.burst is 2 without perSecond'],
+    [{ key, concurrency: 0 }, 'limit.concurrency is 0; it must be a whole number from 1 to 50.'],
+    [{ key, concurrency: 1.5 }, 'limit.concurrency is 1.5'],
+    [{ key, concurrency: 51 }, 'limit.concurrency is 51'],
+    [{ key, concurrency: '2' }, 'limit.concurrency is "2"; it must be a whole number from 1 to 50.'],
+    [{ key, concurrency: -1 }, 'limit.concurrency is -1'],
+    [{ key, concurrency: Number.NaN }, 'limit.concurrency is NaN'],
+    [{ key, concurrency: Number.POSITIVE_INFINITY }, 'limit.concurrency is Infinity'],
+    [{ concurrency: 2 }, 'limit.key is missing'],
+    [{ key, concurrency: null }, 'limit.concurrency is null'],
+    [{ key, concurency: 2 }, 'limit.concurency is not a property'],
     [{ perSecond: 1 }, 'limit.key is missing'],
     [{ key: 'merchantId', perSecond: 1 }, 'limit.key is of type string'],
     [{ key, perSecond: 1, burst: 0 }, 'limit.burst is 0'],
@@ -336,7 +348,6 @@ describe('a limit that cannot be used is refused when the consumer is created', 
     [{ key, perSecond: 1, name: Symbol('bank') }, 'limit.name is "Symbol(bank)"'],
     [null, 'limit.key is missing'],
     ['bank', 'limit is of type string'],
-    [{ key, perSecond: 1, concurrency: 2 }, 'limit.concurrency is not a property'],
   ])('%o', (limit, text) => {
     expect(made(limit)).toThrow(refused(text));
   });
@@ -355,6 +366,9 @@ describe('a limit that cannot be used is refused when the consumer is created', 
     expect(made(limit, [other({ burst: 2 })])).toThrow(refused('limit.burst is 2, and 1 in another handler'));
     expect(made(limit, [other({ burst: 1 })])).not.toThrow();
     expect(made(limit, [other({ burst: 2, name: 'other' })])).not.toThrow();
+    expect(made(limit, [other({ concurrency: 2 })])).toThrow(
+      refused('limit.concurrency is 2, and absent in another handler'),
+    );
   });
 
   test('of a transactional handler', () => {
