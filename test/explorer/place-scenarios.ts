@@ -102,11 +102,13 @@ function passed(moment: Moment, { eventId }: HandledEvent, key: string): string 
   const claimedAt = Number(own?.claimedAt);
   const waited = limitWaitOf(own?.pastAttempts);
   const bucket = bucketOf(world, key);
-  const { head = '', headAt = Number.POSITIVE_INFINITY, headSince = 0, headUntil = 0 } = bucket ?? {};
+  // A start removes `headAt`, so a head without it was the head before this one.
+  const { head, headAt = 0, headSince = 0, headUntil = 0 } = bucket ?? {};
   const holders = [...(bucket?.holders ?? [])].length;
   const now = moment.now();
   if (
     waited !== undefined &&
+    head !== undefined &&
     headAt < claimedAt &&
     headUntil > now &&
     headSince <= waited.since &&
