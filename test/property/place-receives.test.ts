@@ -9,7 +9,7 @@ import { runs, seededBytes } from './support/runs.ts';
 const START = 1_780_000_000_000;
 const FUNCTION_MS = 900_000;
 
-/** A message with this many receives is never processed: a fifth less than the 105 that a queue of a Mailroom allows. */
+/** A message with this many receives is never processed: a fifth less than the 105 that a queue of a Mailroom allows by default; for runs of minutes, it needs a longer `outageTolerance`. */
 const RECEIVES_MAX = 84;
 
 interface Setting {

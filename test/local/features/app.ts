@@ -19,6 +19,7 @@ import { strict } from '../../../lambdas/runtime/index.ts';
 import { bridgeTo, InboxConsumer, Mailroom, ServiceFunction } from '../../../lib/index.ts';
 import { LOCAL_ACCOUNT, LOCAL_REGION } from '../../../localstack/workspace.ts';
 import { Booked } from './booked.ts';
+import { CallRequested } from './call-requested.ts';
 import { Charged, ObjectCreated } from './external-events.ts';
 import { Packed, PackingRequested } from './packing.ts';
 import { ReportMade } from './report-made.ts';
@@ -41,7 +42,13 @@ const orders = new NodejsFunction(stack, 'Orders', {
 const live = new Alias(stack, 'Live', { aliasName: 'live', version: orders.currentVersion });
 const mailroom = new Mailroom(stack, 'Mailroom', {
   removalPolicy,
-  sources: [OrderPlaced.source, StockReserved.source, Booked.source, PackingRequested.source],
+  sources: [
+    OrderPlaced.source,
+    StockReserved.source,
+    Booked.source,
+    PackingRequested.source,
+    CallRequested.source,
+  ],
   // So seldom that the tests alone send them.
   heartbeat: { every: Duration.hours(1) },
   payloads: { above: '8 KB', inline: [StockReserved] },
@@ -224,3 +231,18 @@ new InboxConsumer(stack, 'Reports', {
 });
 new CfnOutput(stack, 'ReportFunction', { value: report.functionName });
 new CfnOutput(stack, 'PayloadBucket', { value: mailroom.payloadBucket?.bucketName ?? '' });
+
+// Calls of which a provider takes two at a time.
+new InboxConsumer(stack, 'Calls', {
+  mailroom,
+  name: 'calls',
+  service: CallRequested.source,
+  events: [CallRequested],
+  entry: entry('calls'),
+  domainKeys: ['CALL#*'],
+  // A crash keeps its place until the function has certainly ended.
+  function: { timeout: Duration.seconds(10) },
+  queue: { visibilityTimeout: Duration.seconds(12) },
+  retry: { maxAttempts: 3, outageTolerance: Duration.minutes(15) },
+  removalPolicy,
+});

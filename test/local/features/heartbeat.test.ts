@@ -32,7 +32,7 @@ async function countedBeat(): Promise<string> {
 test('a heartbeat passes the whole path, and every consumer acknowledges it', async () => {
   const eventId = await countedBeat();
   await eventually(async () => {
-    expect(await heartbeat()).toMatchObject({ state: 'ok', acknowledged: 8, waiting: [], late: [] });
+    expect(await heartbeat()).toMatchObject({ state: 'ok', acknowledged: 9, waiting: [], late: [] });
   });
   const why = await mailroom('why', eventId, '--json');
   expect(why.code, why.out).toBe(0);
@@ -58,7 +58,7 @@ test('a paused consumer receives nothing until it is resumed, and every command 
 
   const waiting = await countedBeat();
   await eventually(async () =>
-    expect(await heartbeat()).toMatchObject({ acknowledged: 7, waiting: ['shipping'] }),
+    expect(await heartbeat()).toMatchObject({ acknowledged: 8, waiting: ['shipping'] }),
   );
   const why = await mailroom('why', waiting);
   expect(unwrapped(why.out)).toMatch(/shipping has been paused since .*: the warehouse moves/);
