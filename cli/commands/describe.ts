@@ -63,6 +63,7 @@ function descriptionText(described: ConsumerDescription): string {
     slo,
     queue,
   } = described;
+  const limited = described.limited === 0 ? '' : `; ${described.limited} waiting for a limit`;
   return table(
     ['stack', stack],
     [
@@ -80,7 +81,7 @@ function descriptionText(described: ConsumerDescription): string {
         : [['SLO', `${slo.percentile} % processed within ${duration(slo.latencyMs)} of their commit`]]),
       [
         'messages',
-        `${described.failed} failed, ${described.rejected} rejected, ${many(described.deadLetters, 'dead letter')}`,
+        `${described.failed} failed, ${described.rejected} rejected, ${many(described.deadLetters, 'dead letter')}${limited}`,
       ],
       [
         'queue',

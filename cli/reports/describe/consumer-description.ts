@@ -52,6 +52,8 @@ export interface ConsumerDescription {
   readonly notChecked: Checked['notChecked'];
   readonly failed: number;
   readonly rejected: number;
+  /** Its messages that wait for a limit, which are not `failed`. */
+  readonly limited: number;
   /** Dead letters in its own queue, and in that of its rule. */
   readonly deadLetters: number;
   readonly undelivered: number;
@@ -83,8 +85,9 @@ export async function describeConsumer(
     messagesOf(deployment, consumer, { by: 'cause', limit: 1 }),
     compareStacks({ directory: deployment.directory, ...deployment.stacks() }, consumer),
   ]);
-  const [last] = messages.items.toSorted(newest);
-  const rejected = messages.items.filter(({ status }) => status === 'REJECTED').length;
+  const failures = messages.items.filter(({ limited }) => !limited);
+  const [last] = failures.toSorted(newest);
+  const rejected = failures.filter(({ status }) => status === 'REJECTED').length;
   const { name, stack, service, events, rule, externalRule, maxAttempts, inboxRetentionDays } = consumer;
   return {
     consumer: name,
@@ -109,8 +112,9 @@ export async function describeConsumer(
       ...drift.allowed.map((difference) => describedDifference(difference, true)),
     ],
     notChecked: unmadeChecks(drift.unmade).notChecked,
-    failed: messages.items.length - rejected,
+    failed: failures.length - rejected,
     rejected,
+    limited: messages.items.length - failures.length,
     deadLetters: held(dead),
     undelivered: held(undelivered),
     lastCause:

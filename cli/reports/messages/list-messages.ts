@@ -18,6 +18,7 @@ import type { StoredRows } from '../../deployment/stored-rows.ts';
 import { newest, nextTime, when } from '../../terminal/listing.ts';
 import { clipped, detailedTable } from '../../terminal/output.ts';
 import { type WindowOptions, windowOf } from '../../terminal/window.ts';
+import { isLimited } from '../status/waiting-keys.ts';
 
 type Named = Pick<ConsumerEntry, 'name' | 'maxAttempts'>;
 
@@ -135,14 +136,15 @@ async function retriedOf(
 ): Promise<PartialList<ListedMessage>> {
   const { items, more } = await readWaiting(stored, consumer.name, READ_MAX, now);
   return {
-    items: items.map(({ eventId, failedAt, state }) => {
+    items: items.map((message) => {
+      const { eventId, failedAt, state } = message;
       if (state.is === 'unreadable') return unreadableMessage(consumer, eventId, state.problem);
       const { row } = state;
       const content =
         row.status === 'PROCESSING'
           ? { ...row, at: row.claimedAt, lastError: unfinishedText(row) }
           : { ...row, at: failedAt, ...waitContent(row) };
-      return listed(consumer, eventId, row.status, content);
+      return { ...listed(consumer, eventId, row.status, content), limited: isLimited(message, now) };
     }),
     more,
   };
@@ -224,6 +226,7 @@ function listed(
     lastError: content.lastError ?? null,
     unfinished: content.unfinished ?? null,
     outOfTime: content.outOfTime ?? null,
+    limited: false,
     expiresAt: null as number | null,
   };
 }

@@ -32,6 +32,7 @@ const COLUMNS: Readonly<Record<keyof ListedMessage, true>> = {
   lastError: true,
   unfinished: true,
   outOfTime: true,
+  limited: true,
   expiresAt: true,
 };
 

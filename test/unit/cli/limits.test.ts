@@ -33,6 +33,7 @@ test('the outputs about messages that wait for a limit are the reviewed ones', a
     'why-limited': ['why', waits],
     'why-limited-story': ['why', waits, '--story'],
     'messages-list-limited': ['messages', 'list'],
+    'describe-limited': ['describe', 'worker'],
   };
   for (const [name, argv] of Object.entries(outputs)) {
     const text = await captured(mailroom, argv);
@@ -52,6 +53,16 @@ test('status counts the messages of each key, and none of them as failed', async
   expect(limits[0].lastAt - mailroom.clock.now()).toBeLessThanOrEqual(40_000);
   expect(consumers.worker.failed).toBe(0);
   expect(state).toBe('ok');
+});
+
+test('describe counts them apart from those that failed, and takes its last cause from these', async () => {
+  const { mailroom } = await atItsLimit();
+  const described = async () =>
+    JSON.parse((await runInMemory(mailroom, ['describe', 'worker', '--json'])).out) as unknown;
+  expect(await described()).toMatchObject({ failed: 0, limited: 2, lastCause: null, next: null });
+  await mailroom.clock.advance(HOUR_MS + STUCK_MS);
+  // Their slots have long passed, so their queue may have lost them.
+  expect(await described()).toMatchObject({ failed: 2, limited: 0, next: expect.any(String) });
 });
 
 test('status and why show the messages that wait for a place', async () => {

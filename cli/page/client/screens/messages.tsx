@@ -166,7 +166,13 @@ const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { title: 'Event', cell: ({ eventId }) => <EventLink id={eventId} /> },
   { title: 'Type', cell: ({ type }) => <Name text={type ?? 'unknown'} clip={60} /> },
   { title: 'Consumer', cell: ({ consumer }) => <Name text={consumer} /> },
-  { title: 'State', cell: ({ status }) => <State is={stateOf(status)}>{status.toLowerCase()}</State> },
+  {
+    title: 'State',
+    cell: ({ status, limited }) => {
+      const shown = limited ? 'WAITING' : status;
+      return <State is={stateOf(shown)}>{shown.toLowerCase()}</State>;
+    },
+  },
   {
     title: 'Attempts',
     cell: ({ attempt, maxAttempts, status }) =>
