@@ -129,7 +129,7 @@ function environmentOf(
     inboxSince: inboxSince(movedFrom),
     existingQueue: given?.existing === undefined ? undefined : true,
     order,
-    maxReceives: order?.mode === 'strict' ? maxReceiveCount(settings) : undefined,
+    maxReceives: maxReceiveCount(settings),
   });
   return { ...encoded, ...mailroom._environment };
 }

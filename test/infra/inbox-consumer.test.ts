@@ -35,6 +35,7 @@ describe('a consumer of the example', () => {
       maxAttempts: 10,
       retryFirstMs: 2_000,
       retryLongestMs: 900_000,
+      maxReceives: 105,
       // Two queues of 14 days each, and an archive of 30.
       inboxRetentionDays: 58,
     });

@@ -28,7 +28,7 @@ export interface ProcessingConfig extends ServiceConfig {
   readonly inboxSince?: number | undefined;
   /** The order in which it applies the events that carry a `sequence`. @default none */
   readonly order?: EventOrder | undefined;
-  /** The receives after which SQS moves a message to the dead-letter queue. Required with a strict order. @default unknown */
+  /** The receives after which SQS moves a message to the dead-letter queue. Required with a strict order; with a concurrency, they last for longer waits. @default unknown */
   readonly maxReceives?: number | undefined;
 }
 

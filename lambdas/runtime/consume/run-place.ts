@@ -28,13 +28,14 @@ const LEAVE_MAX_MS = 1_000;
 
 /** Creates the place of a run, which it does not have yet. */
 export function runPlace(
-  { claim, config, clock, telemetry }: ClaimedMessage,
+  { claim, config, clock, telemetry, delivery }: ClaimedMessage,
   limits: InboxLimits,
   { row: key, pace, limit: { concurrency } }: MessageBucket,
 ): RunPlace {
   // The run's function is stopped at `endsBy`; until then it may act, whatever its lease.
   const holder = holderOf(claim.endsBy + CLOCK_SKEW_MS, claim.fence);
   const ticket = `${config.consumer}#${claim.message.eventId}`;
+  const receivesLeft = config.maxReceives === undefined ? undefined : config.maxReceives - delivery.receives;
   /** Also true if an answer was lost. */
   let isHeld = false;
   let estimateMs: number | undefined;
@@ -45,7 +46,7 @@ export function runPlace(
     if (concurrency === undefined) throw new Error('A limit without numbers'); // refused when the consumer is created
     isHeld = true;
     const answer = await limits.takePlace(
-      { key, pace, place: { concurrency, holder, ticket, since } },
+      { key, pace, place: { concurrency, holder, ticket, since, receivesLeft } },
       asked,
     );
     isHeld = answer.is === 'token' || answer.is === 'place';

@@ -10,6 +10,8 @@ export interface PlaceAsked {
   readonly ticket: string;
   /** The time since which it waits, epoch milliseconds. Absent: it has not waited. */
   readonly since?: number | undefined;
+  /** The receives that its queue has left for it. Absent: without a maximum. */
+  readonly receivesLeft?: number | undefined;
 }
 
 /** One try of it. */
@@ -68,6 +70,12 @@ const AGAIN_FIRST_MS = 30_000;
 /** The longest pause of a message that has waited for less than 16 minutes, milliseconds. */
 const AGAIN_MS = 120_000;
 
+/** The share of its wait after which a message asks again that has waited for longer. */
+const AGAIN_SHARE = 1 / 8;
+
+/** With few receives left, that share is this number divided by them: 48 receives last for 4 days. */
+const AGAIN_PER_RECEIVE = 4;
+
 /** A place is kept for the head for this much longer than until it is delivered again, milliseconds. */
 export const HEAD_SPARE_MS = 30_000;
 
@@ -91,7 +99,7 @@ export function placeStepAt(
   now: number,
 ): PlaceStep {
   const { lineUntil = 0, nextAt = 0, holders = new Set<string>() } = row;
-  const { concurrency, patienceMs, since, spread } = asked;
+  const { concurrency, patienceMs, since, spread, receivesLeft } = asked;
   const standing = standingOf(row, asked, now);
   const hasLine = lineUntil > now;
   const mayPass = since !== undefined || standing === 'head' || (!hasLine && standing === 'no-head');
@@ -113,11 +121,11 @@ export function placeStepAt(
     // The pauses of two that are late, and take turns as the head, grow as well.
     const headAt = headUntil > now - HEAD_LATE_MS ? (row.headAt ?? now) : now;
     const firstMs = Math.min(AGAIN_FIRST_MS, (row.runMs ?? 0) / 16);
-    const pauseMs = Math.max(AGAIN_MIN_MS, firstMs, pauseAfter(now - headAt));
+    const pauseMs = Math.max(AGAIN_MIN_MS, firstMs, pauseAfter(now - headAt, receivesLeft));
     const displaced = standing === 'older' ? { lineUntil: Math.max(lineUntil, headUntil) } : {};
     return { is: 'be-head', standing, headAt, againAt: Math.ceil(now + pauseMs), ...displaced };
   }
-  const pauseMs = since === undefined ? 0 : pauseAfter(now - since, spread);
+  const pauseMs = since === undefined ? 0 : pauseAfter(now - since, receivesLeft, spread);
   const slotMs = slotMsOf(row, pace, concurrency);
   const isLate = pauseMs > (token === undefined ? PLACE_LINE_MS : slotMs);
   if (isLate) return { is: 'stay-away', againAt: Math.ceil(now + pauseMs) };
@@ -132,10 +140,12 @@ export function placeStepAt(
 
 /**
  * The pause before a message that found no place in its slot asks again: half of the time that it has waited, and an eighth of a long one, at most as
- * long as a queue hides it. So a run of 15 minutes costs it about 20 receives, 4 days about 70, and 14 days about 93.
+ * long as a queue hides it. So a run of 15 minutes costs it about 20 receives, 4 days about 70, and 14 days about 93. It grows as the receives that
+ * its queue has left become few: they must not end before the wait.
  */
-function pauseAfter(waitedMs: number, spread = 1): number {
-  return Math.min(LINE_MAX_MS, Math.max(Math.min(AGAIN_MS, waitedMs / 2), waitedMs / 8) * spread);
+function pauseAfter(waitedMs: number, receivesLeft = Number.POSITIVE_INFINITY, spread = 1): number {
+  const share = Math.max(AGAIN_SHARE, AGAIN_PER_RECEIVE / Math.max(1, receivesLeft));
+  return Math.min(LINE_MAX_MS, Math.max(Math.min(AGAIN_MS, waitedMs / 2), waitedMs * share) * spread);
 }
 
 function standingOf(

@@ -15,16 +15,19 @@ interface Given {
   readonly perSecond?: number;
   readonly concurrency?: number | undefined;
   readonly expiresInMs?: number;
+  /** Of the queue, which its consumer knows. @default that of the rig, which it does not know */
+  readonly maxReceives?: number;
   /** @default it returns after a second */
   readonly run?: (clock: ReturnType<typeof rig>['clock'], ctx: LeasedContext) => Promise<void>;
 }
 
-function limited({ perSecond, concurrency = 1, expiresInMs, run }: Given = {}) {
+function limited({ perSecond, concurrency = 1, expiresInMs, maxReceives, run }: Given = {}) {
   const slowMs: number[] = [];
   let refusesFree = false;
   let losesTake = false;
   const down = () => Object.assign(new Error('down'), { name: 'InternalServerError' });
   const parts = rig({
+    ...(maxReceives !== undefined && { maxReceiveCount: maxReceives }),
     wrap: (memory) => ({
       ...memory,
       write: async (write) => {
@@ -60,7 +63,7 @@ function limited({ perSecond, concurrency = 1, expiresInMs, run }: Given = {}) {
   );
   return {
     ...parts,
-    ...consumer(parts, [handler]),
+    ...consumer(parts, [handler], parts.table, { maxReceives }),
     parts,
     ran,
     slowMs,
@@ -224,5 +227,15 @@ describe('a limit with a concurrency', () => {
     expect(one.ran).toEqual([]);
     expect(one.row()?.nextAt).toBeGreaterThan(0);
     expect(one.row()?.holders).toBeUndefined();
+  });
+
+  test('a message waits for longer than its queue would allow with the usual pauses', async () => {
+    const one = limited({ maxReceives: 9 });
+    const holders = new Set([`${one.clock.now() + 150_000}/a`]);
+    await one.memory.write({ Put: { Item: { ...BUCKET, schema: 1, concurrency: 1, holders } } });
+    send(one.parts);
+    await one.drain();
+    expect(one.queue.deadLetters()).toEqual([]);
+    expect(one.ran).toHaveLength(1);
   });
 });
