@@ -17,11 +17,11 @@ export interface WaitingKey {
 }
 
 /** Returns true for a message that waits for its limit, and has not failed. One whose slot has long passed does not: its queue may have lost it. */
-export function isLimited(message: WaitingMessage, now: number): boolean {
+export function isLimited(message: Pick<WaitingMessage, 'state'>, now: number): boolean {
   return limitOf(message, now) !== undefined;
 }
 
-function limitOf({ state }: WaitingMessage, now: number): LimitWait | undefined {
+function limitOf({ state }: Pick<WaitingMessage, 'state'>, now: number): LimitWait | undefined {
   return state.is === 'failed' && !isOverdue(state.row, now - STUCK_MS) ? limitOfRow(state.row) : undefined;
 }
 

@@ -6,6 +6,7 @@ import { consumersOf } from '../../../lambdas/runtime/operations/subscribed-even
 import { eventIdTime } from '../../../lambdas/runtime/store/event-id.ts';
 import { isUnreadable } from '../../../lambdas/runtime/store/stored-rows.ts';
 import type { StoredRows } from '../../deployment/stored-rows.ts';
+import { isLimited } from '../status/waiting-keys.ts';
 import type { NewRow } from './event-cursor.ts';
 
 /** The state of an event, as in the JSON document of docs/cli-json.md. */
@@ -17,12 +18,12 @@ export interface TailedEvent {
   readonly source: string | null;
   /** The status of its outbox row. */
   readonly status: string;
-  /** The state of its message at each consumer; `waiting` before the claim. */
+  /** The state of its message at each consumer; `waiting` before the claim, `limited` while it waits for a limit. */
   readonly consumers: Readonly<Record<string, TailedState>>;
 }
 
 /** The state of a message. */
-type TailedState = 'waiting' | 'working' | Exclude<InboxState['is'], 'absent' | 'leased'>;
+type TailedState = 'waiting' | 'working' | 'limited' | Exclude<InboxState['is'], 'absent' | 'leased'>;
 
 /** An event that is followed. */
 export interface FollowedEvent extends TailedEvent {
@@ -164,7 +165,7 @@ async function readMessages(
     state: inboxState(row, now),
   }));
   const idOf = (eventId: string, name: string) => `${eventId} ${name}`;
-  const states = new Map(read.map(({ eventId, name, state }) => [idOf(eventId, name), tailed(state)]));
+  const states = new Map(read.map(({ eventId, name, state }) => [idOf(eventId, name), tailed(state, now)]));
   const stateOf = (eventId: string, name: string) =>
     states.get(idOf(eventId, name)) ?? knownState(eventId, name) ?? 'waiting';
   return {
@@ -178,7 +179,9 @@ async function readMessages(
   };
 }
 
-function tailed({ is }: InboxState): TailedState {
+function tailed(state: InboxState, now: number): TailedState {
+  const { is } = state;
+  if (is === 'failed' && isLimited({ state }, now)) return 'limited';
   return is === 'absent' ? 'waiting' : is === 'leased' ? 'working' : is;
 }
 

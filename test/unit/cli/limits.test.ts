@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { createTail } from '../../../cli/commands/tail.ts';
+import { dynamoRows } from '../../../cli/deployment/dynamo-rows.ts';
 import { limitText } from '../../../cli/deployment/row-text.ts';
 import { isLimited } from '../../../cli/reports/status/waiting-keys.ts';
 import { STUCK_MS } from '../../../lambdas/runtime/base/patience.ts';
@@ -65,6 +67,15 @@ test('describe counts them apart from those that failed, and takes its last caus
   expect(await described()).toMatchObject({ failed: 2, limited: 0, next: expect.any(String) });
 });
 
+test('tail tells them from those that failed', async () => {
+  const { mailroom, ids } = await atItsLimit();
+  const { table, directory, clock } = mailroom;
+  const step = createTail({ directory, stored: dynamoRows(table), shards: [0, 1] }, clock.now() - HOUR_MS);
+  const { events } = await step(clock.now());
+  const states = Object.fromEntries(events.map(({ eventId, consumers }) => [eventId, consumers.worker]));
+  expect(ids.map((id) => states[id]).toSorted()).toEqual(['limited', 'limited', 'processed', 'processed']);
+});
+
 test('status and why show the messages that wait for a place', async () => {
   const limit = { name: 'bank', key: () => 'merchant-1', concurrency: 1 };
   const mailroom = mailroomInMemory([leased(ThingHappened, async () => {}, { limit })]);
@@ -100,13 +111,13 @@ async function waitingRow() {
   const { mailroom, ids } = await atItsLimit();
   const eventId = ids[1] ?? '';
   const row = mailroom.memory.item(inboxKey('worker', eventId)) as unknown as FailedRow;
-  return { eventId, row, now: mailroom.clock.now() };
+  return { row, now: mailroom.clock.now() };
 }
 
 test('a message that waits is not one whose next claim could not reach the bucket, nor one whose slot has long passed', async () => {
-  const { eventId, row, now } = await waitingRow();
+  const { row, now } = await waitingRow();
   const isLimitedAt = (at: number, change: Partial<FailedRow> = {}) =>
-    isLimited({ eventId, failedAt: now, state: { is: 'failed', row: { ...row, ...change } } }, at);
+    isLimited({ state: { is: 'failed', row: { ...row, ...change } } }, at);
   expect(isLimitedAt(now)).toBe(true);
   // A later claim has ended without an entry: the last one is still that of the wait.
   expect(isLimitedAt(now, { claimedAt: now + 1_000, retryAt: now + 60_000 })).toBe(false);

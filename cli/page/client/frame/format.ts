@@ -73,6 +73,7 @@ const STATES: Readonly<Record<string, StateName>> = {
   expired: 'idle',
   waiting: 'busy',
   working: 'busy',
+  limited: 'busy',
   processing: 'busy',
   pending: 'busy',
   publishing: 'busy',
