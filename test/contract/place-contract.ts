@@ -339,6 +339,24 @@ const cases: readonly Case<Table>[] = [
     },
   ],
   [
+    'the last receive of the head is not before its place is free for certain',
+    async (table) => {
+      const { clock, take, put } = places(table);
+      const since = clock.now();
+      const end = since + 900_000;
+      await put({ holders: new Set([holderOf(end, 'running')]) });
+      await clock.advance(1_000);
+      let receivesLeft = 4;
+      for (; receivesLeft > 0; receivesLeft -= 1) {
+        const answer = await take('head', since, { ...NOW, receivesLeft });
+        if (answer.is !== 'head') throw new Error(answer.is);
+        await clock.advance(answer.againAt - clock.now());
+      }
+      expect(clock.now()).toBeGreaterThanOrEqual(end);
+      expect((await take('head', since, { ...NOW, receivesLeft })).is).toBe('token');
+    },
+  ],
+  [
     'a message waits within its patience for a place',
     async (table) => {
       const { clock, take, free } = places(table);

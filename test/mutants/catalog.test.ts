@@ -7,9 +7,9 @@ test('every mutant has a unique rule', () => {
   expect(rules.filter((rule, i) => rules.indexOf(rule) !== i)).toEqual([]);
 });
 
-test('the catalog has at most 540 mutants, and each replaces a text that occurs exactly once, and names tests that exist', () => {
+test('the catalog has at most 545 mutants, and each replaces a text that occurs exactly once, and names tests that exist', () => {
   expect(MUTANTS.length).toBeGreaterThan(100);
-  expect(MUTANTS.length, 'one for each rule').toBeLessThanOrEqual(540);
+  expect(MUTANTS.length, 'one for each rule').toBeLessThanOrEqual(545);
   expect(MUTANTS.map(problemOf).filter((problem) => problem !== undefined)).toEqual([]);
   expect(MUTANTS.filter(({ killers }) => killers.length === 0)).toEqual([]);
 });

@@ -60,6 +60,7 @@ export const inboxMutants = mutantsOf([
   ['a long run costs few receives', 'pauseAfter(now - since, receivesLeft, spread)', '0'],
   ['a message that asks again late does not move the line', 'token === undefined ? PLACE_LINE_MS : slotMs', 'PLACE_LINE_MS'],
   ['no pause is longer than a queue hides a message', 'Math.min(LINE_MAX_MS, Math.max(', '(Math.max('],
+  ['the last receive of the head finds a place', 'pauseAfter(now - headAt), lastMs)', 'pauseAfter(now - headAt))'],
   ['the last receives of a message are further apart', 'AGAIN_PER_RECEIVE / Math.max(1, receivesLeft)', '0'],
   ['inbox/limit-places.ts', 'place.memory place-receives'],
   ['a long wait costs few receives', 'Math.max(Math.min(AGAIN_MS, waitedMs / 2), waitedMs * share)', 'Math.min(AGAIN_MS, waitedMs / 2)'],

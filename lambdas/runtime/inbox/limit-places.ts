@@ -73,8 +73,11 @@ const AGAIN_MS = 120_000;
 /** The share of its wait after which a message asks again that has waited for longer. */
 const AGAIN_SHARE = 1 / 8;
 
-/** With few receives left, that share is this number divided by them: 48 receives last for 4 days. */
+/** With few receives left, that share is this number divided by them: 48 last for up to 4 days. */
 const AGAIN_PER_RECEIVE = 4;
+
+/** A head with so few receives left spreads them. With more, it asks as often as for a short run. */
+const LAST_RECEIVES = 4;
 
 /** A place is kept for the head for this much longer than until it is delivered again, milliseconds. */
 export const HEAD_SPARE_MS = 30_000;
@@ -121,7 +124,8 @@ export function placeStepAt(
     // The pauses of two that are late, and take turns as the head, grow as well.
     const headAt = headUntil > now - HEAD_LATE_MS ? (row.headAt ?? now) : now;
     const firstMs = Math.min(AGAIN_FIRST_MS, (row.runMs ?? 0) / 16);
-    const pauseMs = Math.max(AGAIN_MIN_MS, firstMs, pauseAfter(now - headAt, receivesLeft));
+    const lastMs = lastPauseMs(live, now, receivesLeft);
+    const pauseMs = Math.max(AGAIN_MIN_MS, firstMs, pauseAfter(now - headAt), lastMs);
     const displaced = standing === 'older' ? { lineUntil: Math.max(lineUntil, headUntil) } : {};
     return { is: 'be-head', standing, headAt, againAt: Math.ceil(now + pauseMs), ...displaced };
   }
@@ -146,6 +150,12 @@ export function placeStepAt(
 function pauseAfter(waitedMs: number, receivesLeft = Number.POSITIVE_INFINITY, spread = 1): number {
   const share = Math.max(AGAIN_SHARE, AGAIN_PER_RECEIVE / Math.max(1, receivesLeft));
   return Math.min(LINE_MAX_MS, Math.max(Math.min(AGAIN_MS, waitedMs / 2), waitedMs * share) * spread);
+}
+
+/** The pause of a head with few receives left, milliseconds: its last one is not before the first function that holds a place has stopped. */
+function lastPauseMs(live: readonly string[], now: number, receivesLeft = Number.POSITIVE_INFINITY): number {
+  if (receivesLeft > LAST_RECEIVES) return 0;
+  return (Math.min(...live.map(endOf)) - now) / Math.max(1, receivesLeft);
 }
 
 function standingOf(

@@ -39,9 +39,9 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
   'postgres-relay': 384_500,
   'postgres-status': 526_500,
   'shop-accept': 327_500,
-  'shop-history': 470_500,
-  'shop-invoices': 470_500,
-  'shop-payments': 470_500,
+  'shop-history': 471_000,
+  'shop-invoices': 471_000,
+  'shop-payments': 471_000,
 };
 
 /** The share of a bundle that the validators of its events may have: with all of zod in place of zod/mini it is more. */
