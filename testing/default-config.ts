@@ -44,6 +44,7 @@ export function consumerConfig(settings: Partial<ConsumerConfig> = {}): Consumer
     retryFirstMs: 2_000,
     retryLongestMs: 900_000,
     inboxRetentionDays: 35,
+    maxReceives: 105,
     ...settings,
   };
 }

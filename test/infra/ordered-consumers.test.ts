@@ -65,8 +65,8 @@ function warningsOf(stack: Stack): string[] {
 test.each<[EventOrder, string, number | undefined]>([
   [strict(), 'strict:block', 105],
   [strict({ onReject: 'skip' }), 'strict:skip', 105],
-  [latest(), 'latest', undefined],
-  [latest({ group: 'account' }), 'latest:account', undefined],
+  [latest(), 'latest', 105],
+  [latest({ group: 'account' }), 'latest:account', 105],
 ])('order %j reaches the function and the directory as %s', (order, text, maxReceives) => {
   const template = Template.fromStack(stackWith({ order }));
   const [{ Properties } = { Properties: {} }] = Object.values(

@@ -380,6 +380,7 @@ resource "aws_lambda_function" "receipts" {
       MAILROOM_MAX_ATTEMPTS          = "10"
       MAILROOM_RETRY_FIRST_MS        = "2000"
       MAILROOM_RETRY_LONGEST_MS      = "900000"
+      MAILROOM_MAX_RECEIVES          = "105"
       MAILROOM_INBOX_RETENTION_DAYS  = "35"
     }
   }

@@ -561,7 +561,7 @@ describe('createConsumer refuses', () => {
       'a strict order without the last receive',
       'BAD_CONFIG',
       'MAILROOM_MAX_RECEIVES',
-      () => ordered({ order: strict() }),
+      () => ordered({ order: strict(), maxReceives: undefined }),
     ],
     [
       'a handler with its own order in a strict consumer',
