@@ -25,7 +25,7 @@ interface Given {
   readonly keyOf?: (event: { readonly aggregateId: string }) => string;
   /** @default no rate */
   readonly perSecond?: number;
-  /** How long a run takes, milliseconds. @default as long as its calls */
+  /** The duration of a run, milliseconds. @default that of its calls */
   readonly takesMs?: number;
 }
 
@@ -93,7 +93,7 @@ function bucketOf(world: ConsumerWorld, key: string): LimitRow | undefined {
   return world.memory.item(bucketKey(world, key)) as LimitRow | undefined;
 }
 
-/** What is wrong if this message has passed one that waited when its worker claimed it. */
+/** Returns a violation if this message passed another one that was waiting when its worker claimed it. */
 function passed(moment: Moment, { eventId }: HandledEvent, key: string): string | undefined {
   const world = moment.world();
   const { memory, config, eventIds } = world;
@@ -143,7 +143,7 @@ const heldElsewhere =
 /** A long run, and a place that a crash leaves, take more receives than most scenarios have. */
 const RECEIVES = { maxReceiveCount: 40 };
 
-/** What is wrong if a message is not processed once, or passed another one. */
+/** Returns a verdict: a violation if a message was not processed exactly once, or passed another one. */
 function inOrder(messages: number, more: (world: ConsumerWorld) => string | undefined = () => undefined) {
   return (world: ConsumerWorld, { faults }: Budget): string | undefined => {
     const what = faults === 0 ? world.memory.item(PASSED)?.what : undefined;
@@ -207,7 +207,7 @@ export const PLACE_SETTINGS: readonly ConsumerSetting[] = [
   },
 ];
 
-/** What is wrong if a message has waited for a place, although its key has no other message. */
+/** Returns a violation if a message has waited for a place although no other message has its key. */
 function hasWaited({ memory, config, eventIds }: ConsumerWorld): string | undefined {
   const waited = eventIds.find((id) =>
     JSON.stringify(memory.item(inboxKey(config.consumer, id))?.pastAttempts ?? []).includes('slotAt'),

@@ -56,7 +56,7 @@ export const inboxMutants = mutantsOf([
   ['a newcomer does not pass the line or its head', "(!hasLine && standing === 'no-head')", 'true'],
   ['a place is kept for the head', "standing === 'behind' ? concurrency - 1 : concurrency", 'concurrency'],
   ['a message that has waited longer than the head is the head', "since < headSince ? 'older'", "since < 0 ? 'older'"],
-  ['newcomers do not pass a message that is no longer the head', "standing === 'older' ? { lineUntil", "standing === 'no-head' ? { lineUntil"],
+  ['a newcomer does not pass a former head', "standing === 'older' ? { lineUntil", "standing === 'no-head' ? { lineUntil"],
   ['a long run costs few receives', 'pauseAfter(now - since, receivesLeft, spread)', '0'],
   ['a message that asks again late does not move the line', 'token === undefined ? PLACE_LINE_MS : slotMs', 'PLACE_LINE_MS'],
   ['no pause is longer than a queue hides a message', 'Math.min(LINE_MAX_MS, Math.max(', '(Math.max('],

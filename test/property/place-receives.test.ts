@@ -14,9 +14,9 @@ const RECEIVES_MAX = 65;
 
 interface Setting {
   readonly concurrency: number;
-  /** How long the run of each message takes, milliseconds. `Infinity`: it crashes, and its message comes when its function has stopped. */
+  /** The duration of each message's run, milliseconds. `Infinity`: it crashes, and its message is received again when its function has stopped. */
   readonly runMs: readonly number[];
-  /** How late each receive is, milliseconds: drawn one by one. */
+  /** The delays of receives, milliseconds, used in turn. */
   readonly lateMs: readonly number[];
   /** The time between two arrivals, milliseconds. @default they arrive together */
   readonly everyMs?: number | undefined;

@@ -31,7 +31,7 @@ async function requested(provider: string, ...calls: readonly First[]): Promise<
 
 const rowOf = (eventId: string) => read(inboxKey('calls', eventId));
 
-/** Who has a place of a provider: the time at which each one's function has certainly been stopped, epoch milliseconds. */
+/** The holders of a provider's places: the time by which the function of each has stopped, epoch milliseconds. */
 async function placesOf(provider: string): Promise<number[]> {
   const { holders = [] } = (await read(limitKey({ name: 'provider' }, provider))) ?? {};
   return [...holders].map((holder) => Number.parseInt(holder, 10)).sort();
